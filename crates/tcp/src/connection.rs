@@ -156,19 +156,33 @@ impl Connection {
         of_each!(self, end => end.poll_into(now, segment))
     }
 
-    /// Whether it has nothing to send but acknowledgements: then its one timer is that of a delayed acknowledgement. Never
-    /// said of Linux's, whose acknowledgements depend on more.
+    /// Whether it has nothing to send but acknowledgements.
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
-        matches!(self, Connection::Papers(end) if end.only_receives())
+        of_each!(self, end => end.only_receives())
     }
 
-    /// Whether it has nothing to receive but acknowledgements: then its one timer is the sender's. Never said of Linux's.
-    #[inline]
+    /// Whether a segment that comes at `time`, before any other, finds it open with nothing to send but acknowledgements, and
+    /// no timer that expires until then.
+    #[inline(always)]
     #[must_use]
-    pub fn only_sends(&self) -> bool {
-        matches!(self, Connection::Papers(end) if end.only_sends())
+    pub fn will_only_receive(&self, time: Time) -> bool {
+        match self {
+            // Without delayed acknowledgements there is no timer.
+            Connection::Papers(end) => end.only_receives(),
+            Connection::Linux(end) => end.only_receives() && end.is_quiet_until(time),
+        }
+    }
+
+    /// The same with nothing to receive but acknowledgements.
+    #[inline(always)]
+    #[must_use]
+    pub fn will_only_send(&self, time: Time) -> bool {
+        match self {
+            Connection::Papers(end) => end.only_sends() && end.next_timer().is_none_or(|at| time < at),
+            Connection::Linux(end) => end.is_open() && end.is_quiet_until(time),
+        }
     }
 
     /// Whether [`poll_into`](Connection::poll_into) may give a segment; if not, it would change nothing either.
@@ -183,6 +197,16 @@ impl Connection {
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
         of_each!(self, end => end.next_timer())
+    }
+
+    /// The same if it is before `time`.
+    #[must_use]
+    #[inline(always)]
+    pub fn next_timer_before(&self, time: Time) -> Option<Time> {
+        match self {
+            Connection::Papers(end) => end.next_timer().filter(|at| *at < time),
+            Connection::Linux(end) => end.next_timer_before(time),
+        }
     }
 
     /// The congestion window in segments.

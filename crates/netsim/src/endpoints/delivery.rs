@@ -57,7 +57,9 @@ impl Endpoints {
             self.flows[slot.flow as usize].completed = Some(time);
         }
         if !receiver.may_send() || !receiver.poll_into(time, &mut packet.segment) {
-            return self.network.packets.release(place);
+            // Its acknowledgement waits.
+            self.network.packets.release(place);
+            return self.arm(at, End::Receiver);
         }
         address(packet, slot, End::Sender, time);
         // What filled a gap may have brought the end of the stream, and it closes too.

@@ -200,22 +200,18 @@ impl Slot {
         let [sender, receiver] = &self.ends;
         self.expected[end as usize] == 0
             && match end {
-                End::Receiver => receiver.only_receives(),
-                End::Sender => {
-                    time < self.stop && sender.only_sends() && sender.next_timer().is_none_or(|at| time < at)
-                }
+                End::Receiver => receiver.will_only_receive(time),
+                End::Sender => time < self.stop && sender.will_only_send(time),
             }
     }
 
     /// When an end asks to be woken earlier than it will be: then.
     #[inline(always)]
     pub fn arm(&mut self, end: End) -> Option<Time> {
-        let at = self.ends[end as usize].next_timer()?;
         let armed = &mut self.armed[end as usize];
-        (at < *armed).then(|| {
-            *armed = at;
-            at
-        })
+        let at = self.ends[end as usize].next_timer_before(*armed)?;
+        *armed = at;
+        Some(at)
     }
 }
 

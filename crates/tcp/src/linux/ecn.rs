@@ -12,7 +12,7 @@
 //! | RFC 9768, Sec. 3.2.2.5.1: at once also when two marks wait for an acknowledgement | when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
 //! | RFC 9768, Sec. 3.2.3: an option with three counters | one with two, of which that of marked bytes counts; the payload makes room for it (tcp_current_mss) | no other is looked at |
 
-use super::cc::{Controller, Sample, Window};
+use super::cc::Controller;
 use crate::host::Host;
 use crate::params::Algorithm;
 use crate::segment::{Flags, Options, Segment};
@@ -106,14 +106,13 @@ impl Feedback {
         packets
     }
 
-    /// So many packets were delivered by it.
-    pub fn count(&mut self, window: &mut Window, sample: &mut Sample, newly: u32) {
-        sample.newly_ce = match self.mode {
+    /// So many packets were delivered by it: how many of these were marked.
+    pub fn count(&self, newly: u32) -> u32 {
+        match self.mode {
             Mode::Accurate => self.marked,
             _ if self.heard => newly,
             _ => 0,
-        };
-        window.delivered_ce += u64::from(sample.newly_ce);
+        }
     }
 
     /// The codepoint of a SYN or SYN-ACK (tcp_ecn_send_syn, tcp_ecn_send_synack); CE on them is ignored.

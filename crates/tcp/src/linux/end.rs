@@ -1,11 +1,13 @@
 //! One end of a connection as Linux has it: the opening with its timers, and both halves.
 
 use super::receive::Receiver;
-use super::rtt::Rtt;
 use super::sender::Sender;
 use crate::host::Host;
 use crate::segment::{Flags, Options, Segment};
 use sluicegate_base::{Span, Time};
+
+/// Hosts of many flows hold two ends for each.
+const _: () = assert!(core::mem::size_of::<End>() <= 1400);
 
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +37,9 @@ pub struct End {
     first: Time,
     deadline: Time,
     tries: u32,
-    /// What is waited for an answer.
-    opening: Rtt,
+    /// What is waited for an answer, and how many repetitions of a SYN wait no longer than the one before.
+    timeout: Span,
+    linear: u64,
     /// The timestamp of the other end's opening.
     stamp: u32,
     sends: bool,
@@ -62,7 +65,8 @@ impl End {
             first: Time::ZERO,
             deadline: Time::NEVER,
             tries: 0,
-            opening: Rtt::new(host.rto, phase),
+            timeout: host.rto.initial,
+            linear: host.rto.syn_linear,
             stamp: 0,
             sends: false,
             receives: false,
@@ -115,16 +119,19 @@ impl End {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
         }
+        let age = self.receiver.age(segment);
         match self.state {
-            State::Answering | State::Answered => self.answered(segment, now),
-            State::Established => {
-                if self.is_too_old(segment) {
-                    return;
+            State::Established if age > 1 && self.is_too_old(segment, age) => {
+                if segment.occupies() {
+                    self.receiver.drop_old(segment);
                 }
+                return;
             }
+            State::Established => {}
+            State::Answering | State::Answered => self.answered(segment, now),
             _ => return,
         }
-        self.receiver.on_stamp(segment);
+        self.receiver.on_stamp(segment, age);
         self.receiver.on_echo(segment, now);
         if segment.flags.has(Flags::ACK) && self.sends {
             self.sender.on_ack(segment, now);
@@ -146,17 +153,10 @@ impl End {
 
     /// Whether a segment is dropped for the age of its timestamp (tcp_paws_discard). An acknowledgement that repeats the last
     /// one may come a timeout late (tcp_disordered_ack).
-    fn is_too_old(&mut self, segment: &Segment) -> bool {
-        let age = self.receiver.age(segment);
-        if age <= 1 {
-            return false;
-        }
-        if segment.occupies() {
-            self.receiver.drop_old(segment);
-            return true;
-        }
-        let repeats = segment.ack == self.sender.una && u64::from(segment.options.window) <= self.sender.wnd;
-        !repeats || Span::from_millis(age.into()).0 > self.sender.rtt.rto().0 / 5 * 6
+    #[cold]
+    fn is_too_old(&self, segment: &Segment, age: u32) -> bool {
+        let repeats = segment.ack == self.sender.window.una && u64::from(segment.options.window) <= self.sender.wnd;
+        segment.occupies() || !repeats || Span::from_millis(age.into()).0 > self.sender.rtt.rto().0 / 5 * 6
     }
 
     /// What the opener says after the answer has come: the connection is open here, too.
@@ -176,7 +176,7 @@ impl End {
             return Some(now.since(self.first));
         }
         let echo = segment.options.echo;
-        (echo != 0).then(|| Span::from_millis(self.opening.clock.stamp(now).wrapping_sub(echo).max(1).into()))
+        (echo != 0).then(|| Span::from_millis(self.sender.rtt.clock.stamp(now).wrapping_sub(echo).max(1).into()))
     }
 
     fn on_syn(&mut self, segment: &Segment, now: Time) {
@@ -186,7 +186,7 @@ impl End {
                 // A SYN that comes again changes nothing: its answer echoes the first (tcp_check_req).
                 if self.state == State::Listening {
                     self.stamp = segment.options.stamp;
-                    self.receiver.on_stamp(segment);
+                    self.receiver.on_stamp(segment, self.receiver.age(segment));
                 }
                 self.sender.set_window(segment.options.window.into());
                 self.state = State::Answering;
@@ -194,7 +194,7 @@ impl End {
             State::Called if answer => {
                 self.state = State::Established;
                 self.deadline = Time::NEVER;
-                self.receiver.on_stamp(segment);
+                self.receiver.on_stamp(segment, self.receiver.age(segment));
                 let rtt = self.opening_rtt(segment, now);
                 self.sender.opened(rtt, self.tries, segment.options.window.into(), now);
                 self.receiver.begin(now);
@@ -221,8 +221,8 @@ impl End {
                 other => other,
             };
             // The first repetitions of a SYN wait as long as the first (tcp_syn_linear_timeouts).
-            if u64::from(self.tries) > self.opening.linear_openings() || self.state == State::Answering {
-                self.opening.back_off();
+            if u64::from(self.tries) > self.linear || self.state == State::Answering {
+                self.timeout = self.sender.rtt.doubled(self.timeout);
             }
         }
         self.sender.on_timer(now);
@@ -239,7 +239,7 @@ impl End {
             return true;
         }
         if self.sends && self.sender.poll_into(now, segment) {
-            self.receiver.fill(segment);
+            self.receiver.fill(now, segment);
             return true;
         }
         false
@@ -261,10 +261,10 @@ impl End {
             self.first = now;
         }
         self.tries += 1;
-        self.deadline = self.opening.expiry(now, self.opening.rto());
+        self.deadline = self.sender.rtt.expiry(now, self.timeout);
         segment.set(0, 0, flags);
         segment.options.kinds = Options::STAMPED;
-        (segment.options.stamp, segment.options.echo) = (self.opening.clock.stamp(now), self.stamp);
+        (segment.options.stamp, segment.options.echo) = (self.sender.rtt.clock.stamp(now), self.stamp);
         segment.options.window = self.receiver.first_window();
         true
     }
@@ -282,14 +282,42 @@ impl End {
     /// When it next wants [`on_timer`](End::on_timer).
     #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
+        self.next_timer_before(Time::NEVER)
+    }
+
+    /// The same if that is before `time`: it is not worked out if it is far away.
+    #[inline]
+    #[must_use]
+    pub fn next_timer_before(&self, time: Time) -> Option<Time> {
         let mut next = self.deadline;
-        if self.sends && self.state == State::Established {
-            next = next.min(self.sender.deadline());
-        }
         if self.receives {
             next = next.min(self.receiver.deadline());
         }
-        (next != Time::NEVER).then_some(next)
+        if self.sends && self.state == State::Established {
+            next = next.min(self.sender.deadline_before(next.min(time)).unwrap_or(next));
+        }
+        Some(next).filter(|next| *next < time)
+    }
+
+    /// Whether it is open and sends nothing but acknowledgements.
+    #[inline]
+    #[must_use]
+    pub fn only_receives(&self) -> bool {
+        !self.sends && self.is_open()
+    }
+
+    /// Whether no timer expires up to `time`.
+    #[inline]
+    #[must_use]
+    pub fn is_quiet_until(&self, time: Time) -> bool {
+        self.next_timer_before(Time(time.0.saturating_add(1))).is_none()
+    }
+
+    /// Whether the connection is open here.
+    #[inline]
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state == State::Established
     }
 
     /// The sending half.

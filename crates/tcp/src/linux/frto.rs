@@ -16,7 +16,7 @@ use super::sender::{Rexmit, Seen, Sender};
 impl Sender {
     /// An acknowledgement after a timeout (tcp_process_loss): what is to be sent.
     pub(super) fn on_ack_after_timeout(&mut self, seen: &Seen) -> Rexmit {
-        let recovered = self.una >= self.high;
+        let recovered = self.window.una >= self.high;
         if seen.advanced && self.undo_timeout(false) {
             return Rexmit::None;
         }
@@ -25,15 +25,15 @@ impl Sender {
             if seen.original_acked && self.undo_timeout(true) {
                 return Rexmit::None;
             }
-            if self.nxt > self.high {
+            if self.window.nxt > self.high {
                 if seen.sacked || seen.duplicates > 0 {
                     // Step 3.a: it was a loss.
                     self.frto = false;
                 }
             } else if seen.advanced && !recovered {
-                self.high = self.nxt;
+                self.high = self.window.nxt;
                 // Step 2.b: new data, if there is any.
-                if self.sendable(self.nxt) && self.una + self.wnd > self.nxt {
+                if self.sendable(self.window.nxt) && self.window.una + self.wnd > self.window.nxt {
                     return Rexmit::New;
                 }
                 self.frto = false;
@@ -51,7 +51,7 @@ impl Sender {
         let state = self.window.state;
         let new_recovery = state < State::Recovery;
         self.lose_after_timeout();
-        if state <= State::Disorder || self.high <= self.una || (state == State::Loss && self.retransmits == 0) {
+        if state <= State::Disorder || self.high <= self.window.una || (state == State::Loss && self.retransmits == 0) {
             self.undo.prior_ssthresh = self.current_ssthresh();
             self.refresh();
             self.window.prior_cwnd = self.window.cwnd;
@@ -61,12 +61,12 @@ impl Sender {
         }
         self.window.cwnd = self.queue.in_flight() + 1;
         self.window.count = 0;
-        self.cwnd_stamp = self.now;
+        self.cwnd_stamp = self.window.now;
         if state <= State::Disorder && self.queue.sacked_out >= super::sender::DUP_THRESH {
             self.rack.reordering = self.rack.reordering.min(super::sender::DUP_THRESH);
         }
         self.set_state(State::Loss);
-        self.high = self.nxt;
+        self.high = self.window.nxt;
         self.probe = None;
         self.feedback.reduced();
         self.frto = new_recovery || self.retransmits > 0;

@@ -25,7 +25,7 @@ const UNPACED: u64 = 10;
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Pacing {
-    on: bool,
+    pub on: bool,
     /// When the next burst may begin (tcp_wstamp_ns).
     next: Time,
     /// When what waits for it is to be asked for; never: nothing waits.
@@ -53,8 +53,12 @@ impl Pacing {
         }
         let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
         let packets = u64::from(window.cwnd.max(window.packets_out));
-        let bits = u128::from(packets * u64::from(window.mss) * 8 * percent / 100) * 1_000_000_000 / u128::from(srtt);
-        window.pacing_rate = Rate(bits as u64);
+        let bits = packets * u64::from(window.mss) * 8 * percent / 100;
+        let rate = bits.checked_mul(1_000_000_000).map_or_else(
+            || (u128::from(bits) * 1_000_000_000 / u128::from(srtt)) as u64,
+            |scaled| scaled / srtt,
+        );
+        window.pacing_rate = Rate(rate);
     }
 
     /// The packets of a burst (tcp_tso_segs).
@@ -125,7 +129,7 @@ impl Pacing {
     }
 
     fn time(rate: Rate, bytes: u32) -> Span {
-        if rate.0 == 0 { Span::ZERO } else { Span((u128::from(bytes) * 8_000_000_000 / u128::from(rate.0)) as u64) }
+        (u64::from(bytes) * 8_000_000_000).checked_div(rate.0).map_or(Span::ZERO, Span)
     }
 }
 

@@ -45,7 +45,7 @@ impl Sender {
     /// A reduction begins: the controller says how far (tcp_init_cwnd_reduction).
     pub(super) fn begin_reduction(&mut self) {
         self.refresh();
-        self.high = self.nxt;
+        self.high = self.window.nxt;
         self.probe = None;
         self.window.count = 0;
         self.window.prior_cwnd = self.window.cwnd;
@@ -72,7 +72,7 @@ impl Sender {
         }
         if self.window.ssthresh < INFINITE && (self.window.state == State::Cwr || self.undo.marker.is_some()) {
             self.window.cwnd = self.window.ssthresh;
-            self.cwnd_stamp = self.now;
+            self.cwnd_stamp = self.window.now;
         }
         self.refresh();
         self.cc.on_event(&mut self.window, Event::ReductionOver);

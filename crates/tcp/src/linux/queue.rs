@@ -10,26 +10,24 @@ pub(super) struct Packet {
     pub start: u64,
     /// The byte after its last, the end of the stream counted.
     pub end: u64,
-    /// Where the burst began that it was last sent in, and whether that says PSH also when it is sent again.
-    pub burst: u64,
-    pub push: bool,
-    /// When it was last sent, and its timestamp then.
+    /// When it was last sent.
     pub sent: Time,
-    pub stamp: u32,
+    /// Where the burst began that it was last sent in, the lower half: what is under way is less than 4 GiB.
+    pub burst: u32,
+    /// How many packets the connection had delivered when it was last sent, the lower half (tx.delivered).
+    pub delivered: u32,
+    /// Those sent before and after it, by their numbers (tcp_tsorted_anchor), while it is in the order of sending.
+    pub earlier: u32,
+    pub later: u32,
+    pub ordered: bool,
+    /// Whether it ends with PSH also when it is sent again.
+    pub push: bool,
     /// Whether the other end reported it (SACKED_ACKED), it is taken for lost (LOST), what repairs that is under way
     /// (SACKED_RETRANS), it was ever sent again (EVER_RETRANS).
     pub sacked: bool,
     pub lost: bool,
     pub resent: bool,
     pub ever_resent: bool,
-    /// What the connection had delivered and lost when it was last sent (tx.delivered and so on).
-    pub first_sent: Time,
-    pub delivered_time: Time,
-    pub delivered: u64,
-    pub delivered_ce: u64,
-    pub lost_before: u64,
-    pub in_flight: u32,
-    pub app_limited: bool,
     /// Whether its delivery was counted in a rate sample.
     pub sampled: bool,
 }
@@ -39,24 +37,40 @@ pub(super) fn sent_after(first: (Time, u64), second: (Time, u64)) -> bool {
     first > second
 }
 
+/// Packets have numbers of 31 bits, one after the other in the order of the stream; this is none.
+const NOBODY: u32 = u32::MAX;
+const NUMBERS: u32 = u32::MAX >> 1;
+
 /// The packets in the order of the stream, and in that of sending.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue {
     packets: VecDeque<Packet>,
-    /// When packets were sent and where they start, the earliest first (tsorted_sent_queue). An entry whose packet was sent
-    /// again, acknowledged, reported or given up is stale.
-    by_time: VecDeque<(Time, u64)>,
+    /// The number of the first packet.
+    number: u32,
+    /// The packets sent first and last of those in the order of sending (tsorted_sent_queue): all that are not reported, but
+    /// for what was lost and the first in it.
+    first_sent: u32,
+    last_sent: u32,
     /// How many are reported, lost, and sent again (sacked_out, lost_out, retrans_out).
     pub sacked_out: u32,
     pub lost_out: u32,
     pub resent_out: u32,
-    /// The end of the highest one reported.
-    highest: Option<u64>,
+    /// Bytes of a full packet.
+    mss: u32,
+    /// The end of the highest one reported; zero: none is.
+    highest: u64,
     /// No packet before this byte is lost and waits to be sent again (retransmit_skb_hint).
     hint: u64,
 }
 
 impl Queue {
+    pub fn new(mss: u32) -> Queue {
+        let (first_sent, last_sent) = (NOBODY, NOBODY);
+        let (sacked_out, lost_out, resent_out) = (0, 0, 0);
+        let (packets, number, highest, hint) = (VecDeque::new(), 0, 0, 0);
+        Queue { packets, number, first_sent, last_sent, sacked_out, lost_out, resent_out, mss, highest, hint }
+    }
+
     /// How many there are (packets_out).
     pub fn len(&self) -> u32 {
         self.packets.len() as u32
@@ -87,61 +101,83 @@ impl Queue {
         &self.packets[index]
     }
 
+    /// How many packets begin before this byte. Most are full: where that says is looked first.
+    fn position(&self, byte: u64) -> usize {
+        let Some(front) = self.packets.front() else { return 0 };
+        if self.packets.back().is_some_and(|packet| packet.end <= byte) {
+            return self.packets.len();
+        }
+        let guess = (byte.saturating_sub(front.start) / u64::from(self.mss)) as usize;
+        if self.packets.get(guess).is_some_and(|packet| packet.start == byte) {
+            return guess;
+        }
+        self.packets.partition_point(|packet| packet.start < byte)
+    }
+
     /// What is between `start` and `end`, in whole packets.
     pub fn covered(&self, start: u64, end: u64) -> Range<usize> {
-        let first = self.packets.partition_point(|packet| packet.start < start);
-        let last = self.packets.partition_point(|packet| packet.end <= end);
-        first..last.max(first)
+        let first = self.position(start);
+        let last = self.position(end);
+        // One that begins before `end` may go on beyond it.
+        let cut = last > 0 && self.packets[last - 1].end > end;
+        first..(last - usize::from(cut)).max(first)
     }
 
     /// The packet that starts at this byte.
     pub fn index_of(&self, start: u64) -> Option<usize> {
-        let index = self.packets.partition_point(|packet| packet.start < start);
+        let index = self.position(start);
         self.packets.get(index).filter(|packet| packet.start == start).map(|_| index)
     }
 
     /// A new packet goes out.
+    #[inline]
     pub fn push(&mut self, packet: Packet) {
-        self.by_time.push_back((packet.sent, packet.start));
         self.packets.push_back(packet);
+        self.order_last(self.packets.len() - 1);
     }
 
     /// A packet goes out again; its record is that of this moment. With `repair` it stands for one that is lost.
     pub fn send_again(&mut self, index: usize, record: Packet, repair: bool) {
+        self.leave_order(index);
         let packet = &mut self.packets[index];
         let Packet { start, end, push, sacked, lost, resent, .. } = *packet;
         self.resent_out += u32::from(repair && !resent);
         *packet = Packet { start, end, push, sacked, lost, resent: resent || repair, ever_resent: true, ..record };
-        self.by_time.push_back((packet.sent, start));
+        if !sacked {
+            self.order_last(index);
+        }
     }
 
-    /// Takes the first packet off, acknowledged.
-    pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
+    /// Takes the first packet off if it is acknowledged, up to `una`.
+    #[inline]
+    pub fn pop(&mut self, una: u64) -> Option<Packet> {
+        let packet = *self.packets.front().filter(|packet| packet.end <= una)?;
+        self.leave_order(0);
+        self.packets.pop_front();
+        self.number = (self.number + 1) & NUMBERS;
         self.sacked_out -= u32::from(packet.sacked);
         self.lost_out -= u32::from(packet.lost);
         self.resent_out -= u32::from(packet.resent);
         self.hint = self.hint.max(packet.end);
-        if self.packets.is_empty() {
-            self.by_time.clear();
-        }
-        if self.highest.is_some_and(|highest| highest <= packet.end) {
-            self.highest = None;
+        if self.highest <= packet.end {
+            self.highest = 0;
         }
         Some(packet)
     }
 
     /// A packet is acknowledged in part: what is left of it starts there.
     pub fn trim(&mut self, una: u64) {
-        if let Some(packet) = self.packets.front_mut().filter(|packet| packet.start < una) {
-            packet.start = una;
-            let entry = (packet.sent, una);
-            self.by_time.push_front(entry);
+        let Some(packet) = self.packets.front_mut() else { return };
+        packet.start = una;
+        if !packet.sacked {
+            self.leave_order(0);
+            self.order_first(0);
         }
     }
 
     /// The other end reports a packet. Whether it was taken for lost, and was repaired, both of which end.
     pub fn report(&mut self, index: usize) {
+        self.leave_order(index);
         let packet = &mut self.packets[index];
         if packet.lost {
             self.resent_out -= u32::from(packet.resent);
@@ -149,9 +185,9 @@ impl Queue {
             packet.resent = false;
         }
         packet.lost = false;
-        packet.sacked = true;
+        (packet.sacked, packet.sampled) = (true, true);
         self.sacked_out += 1;
-        self.highest = self.highest.max(Some(packet.end));
+        self.highest = self.highest.max(packet.end);
     }
 
     /// What repaired a packet, or repeated it, is no longer under way.
@@ -159,11 +195,6 @@ impl Queue {
         let packet = &mut self.packets[index];
         self.resent_out -= u32::from(packet.resent);
         packet.resent = false;
-    }
-
-    /// A delivery is counted in a rate sample.
-    pub fn set_sampled(&mut self, index: usize) {
-        self.packets[index].sampled = true;
     }
 
     /// Takes a packet for lost, or what repaired it. Whether that is news (tcp_mark_skb_lost).
@@ -195,7 +226,7 @@ impl Queue {
         if self.resent_out >= self.lost_out {
             return None;
         }
-        let first = self.packets.partition_point(|packet| packet.start < self.hint);
+        let first = self.position(self.hint);
         let found = (first..self.packets.len()).find(|&index| {
             let packet = &self.packets[index];
             packet.lost && !packet.sacked && !packet.resent
@@ -218,24 +249,79 @@ impl Queue {
 
     /// The end of the highest packet reported, or the first byte not acknowledged (tcp_highest_sack_seq).
     pub fn highest(&self, una: u64) -> u64 {
-        self.highest.unwrap_or(una).max(una)
+        self.highest.max(una)
     }
 
-    /// Packets that may be lost, the earliest sent first, as indices; what is stale at the front is dropped.
-    pub fn in_order_of_sending(&mut self) -> impl Iterator<Item = usize> + '_ {
-        while let Some(&(sent, start)) = self.by_time.front() {
-            if self.waits(sent, start).is_some() {
-                break;
+    /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
+    pub fn first_sent(&mut self) -> Option<usize> {
+        while let Some(index) = self.index(self.first_sent) {
+            if self.packets[index].may_be_lost() {
+                return Some(index);
             }
-            self.by_time.pop_front();
+            self.leave_order(index);
         }
-        self.by_time.iter().filter_map(|&(sent, start)| self.waits(sent, start))
+        None
     }
 
-    /// The packet of an entry, if it was last sent then, and is neither reported nor lost.
-    fn waits(&self, sent: Time, start: u64) -> Option<usize> {
-        let index = self.index_of(start)?;
-        let packet = &self.packets[index];
-        (packet.sent == sent && !packet.sacked && (!packet.lost || packet.resent)).then_some(index)
+    /// The packet that was sent next.
+    pub fn sent_after(&self, index: usize) -> Option<usize> {
+        self.index(self.packets[index].later)
+    }
+
+    /// Where the packet with this number is.
+    fn index(&self, number: u32) -> Option<usize> {
+        (number != NOBODY).then(|| (number.wrapping_sub(self.number) & NUMBERS) as usize)
+    }
+
+    fn number(&self, index: usize) -> u32 {
+        (self.number + index as u32) & NUMBERS
+    }
+
+    /// A packet is in the order of sending from now on, the last.
+    fn order_last(&mut self, index: usize) {
+        let (number, before) = (self.number(index), self.last_sent);
+        let packet = &mut self.packets[index];
+        (packet.earlier, packet.later, packet.ordered) = (before, NOBODY, true);
+        match self.index(before) {
+            Some(before) => self.packets[before].later = number,
+            None => self.first_sent = number,
+        }
+        self.last_sent = number;
+    }
+
+    /// The same, the first.
+    fn order_first(&mut self, index: usize) {
+        let (number, after) = (self.number(index), self.first_sent);
+        let packet = &mut self.packets[index];
+        (packet.earlier, packet.later, packet.ordered) = (NOBODY, after, true);
+        match self.index(after) {
+            Some(after) => self.packets[after].earlier = number,
+            None => self.last_sent = number,
+        }
+        self.first_sent = number;
+    }
+
+    /// A packet leaves the order of sending, if it is in it.
+    fn leave_order(&mut self, index: usize) {
+        let packet = &mut self.packets[index];
+        if !core::mem::take(&mut packet.ordered) {
+            return;
+        }
+        let (earlier, later) = (packet.earlier, packet.later);
+        match self.index(earlier) {
+            Some(earlier) => self.packets[earlier].later = later,
+            None => self.first_sent = later,
+        }
+        match self.index(later) {
+            Some(later) => self.packets[later].earlier = earlier,
+            None => self.last_sent = earlier,
+        }
+    }
+}
+
+impl Packet {
+    /// Whether it may be lost: it is not reported, and if it was lost it is repaired.
+    pub fn may_be_lost(&self) -> bool {
+        !self.sacked && (!self.lost || self.resent)
     }
 }

@@ -20,7 +20,7 @@
 //! | Sec. 6.3: at a timeout what was sent a round trip and the window ago is lost | a round trip ago | Linux, tcp_timeout_mark_lost |
 //! | the reordering timer is exact | rounded up to ticks, 2 ms more | Linux, TCP_TIMEOUT_MIN_US |
 
-use super::cc::{Sample, State};
+use super::cc::State;
 use super::queue::{Packet, sent_after};
 use super::sender::{DUP_THRESH, Phase, Sender, Timer};
 use alloc::vec::Vec;
@@ -88,9 +88,12 @@ impl Rack {
         (allowed > waited).then(|| Span(allowed.0 - waited.0))
     }
 
-    /// Repeated data came twice: the window may be too small (tcp_rack_update_reo_wnd).
-    pub fn update_window(&mut self, sample: &Sample, delivered: u64) {
-        let Some(prior) = sample.prior_delivered.filter(|prior| *prior > 0) else { return };
+    /// Repeated data came twice: the window may be too small (tcp_rack_update_reo_wnd). `prior`: packets delivered when the
+    /// last of those that have come was sent.
+    pub fn update_window(&mut self, prior: u64, delivered: u64) {
+        if prior == 0 {
+            return;
+        }
         if prior < self.last_delivered {
             self.duplicate_seen = false;
         }
@@ -124,27 +127,28 @@ impl Sender {
 
     /// Takes for lost what has had its time; how long the rest has (tcp_rack_detect_loss).
     fn detect_losses(&mut self) -> Option<Span> {
-        let (window, now) = (self.reordering_window(), self.now);
-        let (mut lost, mut wait) = (Vec::new(), None);
-        let rack = &self.rack;
-        let packets = self.queue.in_order_of_sending().collect::<Vec<_>>();
-        for index in packets {
+        let (window, now) = (self.reordering_window(), self.window.now);
+        let mut wait = None;
+        let mut next = self.queue.first_sent();
+        while let Some(index) = next {
             let packet = self.queue.at(index);
-            if !sent_after(rack.newest, (packet.sent, packet.end)) {
-                break;
+            if packet.may_be_lost() {
+                if !sent_after(self.rack.newest, (packet.sent, packet.end)) {
+                    break;
+                }
+                match self.rack.left(packet.sent, window, now) {
+                    None => self.lose(index),
+                    Some(left) => wait = wait.max(Some(left)),
+                }
             }
-            match rack.left(packet.sent, window, now) {
-                None => lost.push(index),
-                Some(left) => wait = wait.max(Some(left)),
-            }
+            next = self.queue.sent_after(index);
         }
-        lost.into_iter().for_each(|index| self.lose(index));
         wait
     }
 
     /// Takes a packet for lost, or what repaired it.
     pub(super) fn lose(&mut self, index: usize) {
-        self.lost_total += u64::from(self.queue.lose(index));
+        self.window.lost += u64::from(self.queue.lose(index));
     }
 
     /// An acknowledgement may show losses. Whether the timer now waits for the rest (tcp_rack_mark_lost).
@@ -162,13 +166,13 @@ impl Sender {
     /// What reordering was allowed is over (tcp_rack_reo_timeout).
     pub(super) fn on_reordering_timeout(&mut self) {
         self.timer = None;
-        let (in_flight, lost) = (self.queue.in_flight(), self.lost_total);
+        let (in_flight, lost) = (self.queue.in_flight(), self.window.lost);
         self.detect_losses();
         if self.queue.in_flight() != in_flight {
             if self.window.state != State::Recovery {
                 self.enter_recovery(false);
                 if !self.cc.governs() {
-                    self.reduce(1, (self.lost_total - lost) as u32, false);
+                    self.reduce(1, (self.window.lost - lost) as u32, false);
                 }
             }
             self.phase = Phase::Lost { push: false };
@@ -188,9 +192,9 @@ impl Sender {
 
     /// A packet never sent again came after later ones (tcp_check_sack_reordering).
     pub(super) fn note_reordering(&mut self, start: u64) {
-        let highest = self.queue.highest(self.una);
+        let highest = self.queue.highest(self.window.una);
         let Some(extent) = highest.checked_sub(start).filter(|extent| *extent > 0) else { return };
-        let packets = extent.div_ceil(self.mss.into());
+        let packets = extent.div_ceil(self.window.mss.into());
         if packets > self.rack.reordering.into() {
             self.rack.reordering = packets.min(MAX_REORDERING) as u32;
         }
@@ -200,7 +204,7 @@ impl Sender {
     /// Takes for lost what a timeout says: all that is under way, but what was sent less than a round trip ago
     /// (tcp_timeout_mark_lost).
     pub(super) fn lose_after_timeout(&mut self) {
-        let now = self.now;
+        let now = self.window.now;
         let recent = |packet: &Packet| self.rack.left(packet.sent, Span::ZERO, now).is_some();
         let lost = |(index, packet)| (index == 0 || !recent(packet)).then_some(index);
         let lost = self.queue.iter().enumerate().filter_map(lost).collect::<Vec<_>>();
@@ -234,14 +238,13 @@ mod tests {
     #[test]
     fn the_window_widens_with_duplicates_and_comes_back() {
         let mut rack = Rack { duplicate_seen: true, ..Rack::default() };
-        let sample = Sample { prior_delivered: Some(10), ..Sample::default() };
-        rack.update_window(&sample, 20);
+        rack.update_window(10, 20);
         assert_eq!((rack.steps, rack.persist), (2, PERSIST));
         rack.duplicate_seen = true;
-        rack.update_window(&sample, 21);
+        rack.update_window(10, 21);
         assert_eq!(rack.steps, 2, "once in a round");
         rack.persist = 0;
-        rack.update_window(&Sample { prior_delivered: Some(30), ..sample }, 40);
+        rack.update_window(30, 40);
         assert_eq!(rack.steps, 1);
     }
 }

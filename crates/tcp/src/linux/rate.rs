@@ -5,75 +5,95 @@
 //! | the draft counts bytes | packets | Linux |
 //! | a sample shorter than the least round trip means nothing | none is given | both |
 
+
 use super::cc::{Sample, Window};
-use super::queue::{Packet, sent_after};
+use super::queue::Packet;
+use alloc::collections::VecDeque;
 use sluicegate_base::{Span, Time};
 
-/// The state of one connection.
+/// What the acknowledgement of a packet is compared with: how things stood when it was last sent (tx of struct tcp_skb_cb).
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    first_sent: Time,
+    delivered_time: Time,
+    delivered_ce: u64,
+    lost: u64,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+/// The state of one connection whose controller asks for samples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rate {
+    /// One for each packet of the queue.
+    records: VecDeque<Record>,
     /// When the packet was sent that was last known to be delivered (first_tx_mstamp).
     first_sent: Time,
-    /// The packet of this acknowledgement's sample: when it was sent, and where it ends.
-    newest: (Time, u64),
     /// How long the sending took of what it delivered.
     send_elapsed: Span,
     delivered_time: Time,
+    /// The sample of this acknowledgement.
+    pub sample: Sample,
 }
 
 impl Rate {
-    /// A packet goes out now: what its acknowledgement will be compared with (tcp_rate_skb_sent).
-    pub fn on_sent(&mut self, packet: &mut Packet, window: &mut Window, nothing_out: bool) {
+    /// A packet goes out now, at this place of the queue and with so many others in flight (tcp_rate_skb_sent).
+    pub fn on_sent(&mut self, index: usize, window: &mut Window, in_flight: u32, nothing_out: bool) {
         if nothing_out {
-            (self.first_sent, window.delivered_time) = (packet.sent, packet.sent);
+            (self.first_sent, window.delivered_time) = (window.now, window.now);
         }
-        packet.first_sent = self.first_sent;
-        packet.delivered_time = window.delivered_time;
-        packet.delivered = window.delivered;
-        packet.delivered_ce = window.delivered_ce;
-        packet.lost_before = window.lost;
-        packet.in_flight = window.in_flight + 1;
-        packet.app_limited = window.app_limited > 0;
-        packet.sampled = false;
+        let record = Record {
+            first_sent: self.first_sent,
+            delivered_time: window.delivered_time,
+            delivered_ce: window.delivered_ce,
+            lost: window.lost,
+            in_flight: in_flight + 1,
+            app_limited: window.app_limited > 0,
+        };
+        match self.records.get_mut(index) {
+            Some(old) => *old = record,
+            None => self.records.push_back(record),
+        }
     }
 
     /// An acknowledgement begins.
-    pub fn begin(&mut self, sample: &mut Sample) {
-        *sample = Sample::default();
-        self.newest = (Time::ZERO, 0);
+    pub fn begin(&mut self, in_flight: u32) {
+        self.sample = Sample { prior_in_flight: in_flight, ..Sample::default() };
     }
 
-    /// It delivers this packet (tcp_rate_skb_delivered).
-    pub fn on_delivered(&mut self, packet: &Packet, sample: &mut Sample) {
-        if packet.sampled {
-            return;
-        }
-        if sample.prior_delivered.is_none() || sent_after((packet.sent, packet.end), self.newest) {
-            self.newest = (packet.sent, packet.end);
-            self.first_sent = packet.sent;
-            self.send_elapsed = packet.sent.since(packet.first_sent);
-            self.delivered_time = packet.delivered_time;
-            *sample = Sample {
-                delivered_ce: packet.delivered_ce,
-                prior_delivered: Some(packet.delivered),
-                prior_lost: packet.lost_before,
-                tx_in_flight: packet.in_flight,
-                is_app_limited: packet.app_limited,
-                is_retrans: packet.ever_resent,
-                sent: packet.sent,
-                ..*sample
-            };
-        }
+    /// It delivers this packet, and none that was sent later so far; `prior`: packets delivered when that was sent
+    /// (tcp_rate_skb_delivered).
+    pub fn on_delivered(&mut self, index: usize, packet: &Packet, prior: u64) {
+        let record = self.records[index];
+        self.first_sent = packet.sent;
+        self.send_elapsed = packet.sent.since(record.first_sent);
+        self.delivered_time = record.delivered_time;
+        self.sample = Sample {
+            delivered_ce: record.delivered_ce,
+            prior_delivered: Some(prior),
+            prior_lost: record.lost,
+            tx_in_flight: record.in_flight,
+            is_app_limited: record.app_limited,
+            is_retrans: packet.ever_resent,
+            sent: packet.sent,
+            ..self.sample
+        };
     }
 
-    /// It has been worked on, after which so many more are delivered and lost (tcp_rate_gen).
-    pub fn finish(&mut self, window: &mut Window, sample: &mut Sample, delivered: u32, lost: u32) {
+    /// The first packet of the queue is acknowledged.
+    pub fn pop(&mut self) {
+        self.records.pop_front();
+    }
+
+    /// The acknowledgement has been worked on, after which so many more are delivered and lost (tcp_rate_gen).
+    pub fn finish(&mut self, window: &mut Window, delivered: u32, lost: u32) {
         if window.app_limited > 0 && window.delivered > window.app_limited {
             window.app_limited = 0;
         }
         if delivered > 0 {
             window.delivered_time = window.now;
         }
+        let sample = &mut self.sample;
         (sample.acked_sacked, sample.losses) = (delivered, lost);
         let Some(prior) = sample.prior_delivered else { return };
         sample.delivered = window.delivered - prior;

@@ -21,6 +21,7 @@ use super::window::ReceiveWindow;
 use crate::host::Host;
 use crate::reassembly::Reassembly;
 use crate::segment::{Flags, Options, SACK_BLOCKS, Segment};
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
 
 /// The most quick acknowledgements (TCP_MAX_QUICKACKS).
@@ -32,10 +33,31 @@ const UNCOMPRESSED: u32 = 3;
 const COMPRESSED: u32 = 44;
 const COMPRESS_MAX: Span = Span::from_millis(1);
 
+/// What has come beyond a gap, while there is one.
+#[derive(Clone, Debug)]
+struct Gaps {
+    data: Reassembly,
+    /// When the acknowledgements must go that are held back, and how many are.
+    deadline: Time,
+    compressed: u32,
+    /// What was expected when acknowledgements out of order began to count, and how many there were.
+    counted: (u64, u32),
+}
+
+impl Gaps {
+    fn new(next: u64) -> Gaps {
+        let mut data = Reassembly::new(true);
+        data.next = next;
+        Gaps { data, deadline: Time::NEVER, compressed: 0, counted: (next, 0) }
+    }
+}
+
 /// The receiving half.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    data: Reassembly,
+    /// The next byte that it expects, and what has come beyond it.
+    next: u64,
+    gaps: Option<Box<Gaps>>,
     /// Where the stream ends, once that is known.
     fin: u64,
     window: ReceiveWindow,
@@ -53,18 +75,17 @@ pub(super) struct Receiver {
     last_data: u64,
     /// Whether the data that waits ended a write.
     pushed: bool,
-    /// When a delayed acknowledgement must go, and when held back ones must.
+    /// When a delayed acknowledgement must go.
     deadline: Time,
-    compressed: (Time, u32),
-    /// What was expected when acknowledgements out of order began to count, and how many there were.
-    out_of_order: (u64, u32),
     /// Acknowledgements to send now: one for what came before a change of marks, with its echo, and one for all.
-    before: Option<(u64, bool)>,
+    before: Option<Box<(u64, bool)>>,
     owed: bool,
-    /// Where the first packet ends that the application reads after the acknowledgement, and since when it could.
-    reading: Option<(u64, Time)>,
+    /// Whether the last acknowledgement said all there is to say.
+    told: bool,
+    /// Where the first packet ends that the application reads after the acknowledgement; zero: it has read all.
+    reading: u64,
     /// What came twice, to be reported once.
-    duplicate: Option<(u64, u64)>,
+    duplicate: Option<Box<(u64, u64)>>,
     /// The timestamp to echo, and the last one echoed to us.
     recent_stamp: u32,
     last_echo: u32,
@@ -76,7 +97,8 @@ impl Receiver {
     pub fn new(host: &Host, phase: Span) -> Receiver {
         let (clock, options) = (Clock::new(host.rto.tick, phase), host.algorithm.data_options());
         Receiver {
-            data: Reassembly::new(true),
+            next: 0,
+            gaps: None,
             fin: u64::MAX,
             // What the other end sends is as long with options as without (tcp_select_initial_window).
             window: ReceiveWindow::new(host.mss + options, host.header + options, host.window),
@@ -90,11 +112,10 @@ impl Receiver {
             last_data: 0,
             pushed: false,
             deadline: Time::NEVER,
-            compressed: (Time::NEVER, 0),
-            out_of_order: (0, 0),
             before: None,
             owed: false,
-            reading: None,
+            told: false,
+            reading: 0,
             duplicate: None,
             recent_stamp: 0,
             last_echo: 0,
@@ -102,19 +123,14 @@ impl Receiver {
         }
     }
 
-    /// The next byte that it expects.
-    pub fn next(&self) -> u64 {
-        self.data.next()
-    }
-
     /// Bytes of the stream received in order.
     pub fn received(&self) -> u64 {
-        self.next() - u64::from(self.finished())
+        self.next - u64::from(self.finished())
     }
 
     /// Whether the whole stream and its end have come.
     pub fn finished(&self) -> bool {
-        self.next() >= self.fin
+        self.next >= self.fin
     }
 
     /// The window to announce in the opening.
@@ -125,6 +141,7 @@ impl Receiver {
     /// The connection is open.
     pub fn begin(&mut self, now: Time) {
         self.window.begin(now);
+        self.told = false;
         self.last_data = self.clock.ticks(now);
     }
 
@@ -134,6 +151,7 @@ impl Receiver {
     }
 
     /// How far the timestamp of a segment lies before the one to echo, in milliseconds.
+    #[inline]
     pub fn age(&self, segment: &Segment) -> u32 {
         let age = self.recent_stamp.wrapping_sub(segment.options.stamp);
         if segment.options.has(Options::STAMPED) && age <= i32::MAX as u32 { age } else { 0 }
@@ -141,8 +159,8 @@ impl Receiver {
 
     /// Data is dropped for the age of its timestamp: an acknowledgement says what is known (tcp_send_dupack).
     pub fn drop_old(&mut self, segment: &Segment) {
-        if segment.seq < self.next() {
-            self.repeated((segment.seq, segment.end().min(self.next())));
+        if segment.seq < self.next {
+            self.repeated((segment.seq, segment.end().min(self.next)));
             self.enter_quick(MAX_QUICK);
         }
         self.answer_old();
@@ -151,31 +169,30 @@ impl Receiver {
     /// What comes too late is answered; if no acknowledgement was due that is none of the quick ones (tcp_send_dupack,
     /// tcp_dec_quickack_mode).
     fn answer_old(&mut self) {
-        self.quick += u32::from(self.quick > 0 && self.deadline == Time::NEVER && self.compressed.1 == 0);
+        self.quick += u32::from(self.quick > 0 && self.deadline == Time::NEVER && self.compressed() == 0);
         self.send_now();
     }
 
     /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing, or the
     /// timestamp is older (RFC 7323, Sec. 4.3).
-    pub fn on_stamp(&mut self, segment: &Segment) {
-        if !segment.options.has(Options::STAMPED) {
-            return;
-        }
-        if segment.seq <= self.acked && self.age(segment) == 0 {
+    #[inline]
+    pub fn on_stamp(&mut self, segment: &Segment, age: u32) {
+        if segment.seq <= self.acked && age == 0 && segment.options.has(Options::STAMPED) {
             self.recent_stamp = segment.options.stamp;
         }
     }
 
     /// A segment comes on an open connection: what it echoes measures a round trip (tcp_rcv_rtt_measure_ts).
+    #[inline]
     pub fn on_echo(&mut self, segment: &Segment, now: Time) {
-        if !segment.options.has(Options::STAMPED) {
+        let echo = segment.options.echo;
+        if !segment.options.has(Options::STAMPED) || echo == self.last_echo {
             return;
         }
-        let echo = segment.options.echo;
-        if echo != self.last_echo {
-            self.last_echo = echo;
+        self.last_echo = echo;
+        if segment.len >= self.mss && echo != 0 {
             let ms = self.clock.stamp(now).wrapping_sub(echo);
-            if segment.len >= self.mss && echo != 0 && ms > 0 {
+            if ms > 0 {
                 self.window.note_rtt(Span::from_millis(ms.min(60_000).into()));
             }
         }
@@ -183,66 +200,98 @@ impl Receiver {
 
     /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
     pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
-        let prior = self.next();
-        if segment.flags.has(Flags::FIN) && self.fin == u64::MAX && segment.end() >= self.next() {
+        let prior = self.next;
+        self.told = false;
+        if segment.flags.has(Flags::FIN) && self.fin == u64::MAX && segment.end() >= self.next {
             self.fin = segment.end();
         }
         let (start, end) = (segment.seq, segment.end().min(self.fin));
-        if end <= self.next() {
+        if end <= self.next {
             // All of it came before.
             self.repeated((start, end));
             self.enter_quick(MAX_QUICK);
             return if end < self.acked { self.answer_old() } else { self.send_now() };
         }
-        let in_order = start <= self.next();
-        if start < self.next() {
-            self.repeated((start, self.next()));
+        let in_order = start <= self.next;
+        if start < self.next {
+            self.repeated((start, self.next));
             self.enter_quick(MAX_QUICK);
         }
-        let known = if in_order { None } else { self.data.known(start, end) };
+        let gaps = self.gaps.is_some();
+        let known = self.gaps.as_ref().filter(|_| !in_order).and_then(|gaps| gaps.data.known(start, end));
         if let Some(known) = known {
             self.repeated(known);
         }
-        let gaps = self.data.has_gaps();
-        self.data.insert(start, end);
+        if in_order && !gaps {
+            self.next = end;
+        } else {
+            self.insert(start, end);
+        }
         let urgency = self.echo_of(segment, ce, prior);
         if in_order {
-            self.window.unread = self.window.memory(segment.len);
+            self.window.unread = self.window.memory_of(segment.len);
             self.on_arrival(segment, now);
-            // What the packet has joined leaves the queue of what is out of order, and waits to be read.
-            let joined = if self.data.has_gaps() {
-                let packets = (self.next() - end).div_ceil(self.mss.into());
-                (packets * self.window.memory(self.mss)).min(self.window.held)
-            } else {
-                self.window.held
-            };
-            self.window.held -= joined;
-            self.window.unread += joined;
+            if gaps {
+                self.join(end);
+            }
         } else {
             self.measure(segment);
             if known != Some((start, end)) {
                 self.grow(segment.len);
                 self.window.held += self.window.memory(segment.len);
             }
-            self.window.hold(self.data.last().map_or(0, |last| last - self.next()));
+            self.window.hold(self.beyond().unwrap_or(0));
         }
-        let filled = gaps && !self.data.has_gaps();
+        let filled = gaps && self.gaps.is_none();
         self.check(urgency || filled, now);
         match in_order {
             // An acknowledgement that goes at once goes before the application reads.
-            true if self.owed => self.reading = Some((end, now)),
+            true if self.owed => self.reading = end,
             true => self.read(end, now),
             false => {}
         }
     }
 
+    /// Data comes out of order, or joins what did.
+    fn insert(&mut self, start: u64, end: u64) {
+        let next = self.next;
+        let gaps = self.gaps.get_or_insert_with(|| Box::new(Gaps::new(next)));
+        gaps.data.insert(start, end);
+        self.next = gaps.data.next();
+        if !gaps.data.has_gaps() {
+            self.gaps = None;
+        }
+    }
+
+    /// How far what has come reaches beyond what is expected.
+    fn beyond(&self) -> Option<u64> {
+        self.gaps.as_ref().and_then(|gaps| gaps.data.last()).map(|last| last - self.next)
+    }
+
+    /// How many acknowledgements are held back.
+    fn compressed(&self) -> u32 {
+        self.gaps.as_ref().map_or(0, |gaps| gaps.compressed)
+    }
+
+    /// What a packet up to `end` has joined leaves the queue of what is out of order, and waits to be read.
+    fn join(&mut self, end: u64) {
+        let joined = if self.gaps.is_some() {
+            let packets = (self.next - end).div_ceil(self.mss.into());
+            (packets * self.window.memory(self.mss)).min(self.window.held)
+        } else {
+            self.window.held
+        };
+        self.window.held -= joined;
+        self.window.unread += joined;
+    }
+
     /// The application reads all there is, of which the first packet ends at `end` (tcp_recvmsg, tcp_cleanup_rbuf).
     fn read(&mut self, end: u64, now: Time) {
-        self.window.unread = 0;
-        self.window.adjust(end, self.next(), self.data.last(), now);
-        let drained = self.pushed && !self.data.has_gaps() && !self.finished();
-        let many = self.next() - self.acked > self.mss.into();
-        if drained || many || (!self.finished() && self.window.reopens(self.next())) {
+        (self.window.unread, self.told) = (0, false);
+        self.window.adjust(end, self.next, self.beyond().unwrap_or(0), now);
+        let drained = self.pushed && self.gaps.is_none() && !self.finished();
+        let many = self.next - self.acked > self.mss.into();
+        if drained || many || (!self.finished() && self.window.reopens(self.next)) {
             self.send_now();
         }
     }
@@ -255,7 +304,7 @@ impl Receiver {
             self.enter_quick(urgency.quick);
         }
         if urgency.before && self.deadline != Time::NEVER {
-            self.before = Some((prior, was));
+            self.before = Some(Box::new((prior, was)));
         }
         urgency.now
     }
@@ -263,7 +312,7 @@ impl Receiver {
     /// Data in order comes, and how fast (tcp_event_data_recv).
     fn on_arrival(&mut self, segment: &Segment, now: Time) {
         self.measure(segment);
-        self.window.note_window(self.next(), now);
+        self.window.note_window(self.next, now);
         let ticks = self.clock.ticks(now);
         let gap = ticks - self.last_data;
         if self.ato == 0 {
@@ -306,14 +355,15 @@ impl Receiver {
 
     /// Something came twice.
     fn repeated(&mut self, range: (u64, u64)) {
+        self.told = false;
         if self.duplicate.is_none() {
-            self.duplicate = Some(range);
+            self.duplicate = Some(Box::new(range));
         }
     }
 
     /// Whether an acknowledgement goes now, waits, or is held back (__tcp_ack_snd_check).
     fn check(&mut self, at_once: bool, now: Time) {
-        let mut many = self.next() - self.acked > self.mss.into();
+        let mut many = self.next - self.acked > self.mss.into();
         if many {
             if self.window.crowded() {
                 self.quick = 0;
@@ -325,23 +375,21 @@ impl Receiver {
         if many || quick || at_once || self.delay == 0 {
             return self.send_now();
         }
-        if !self.data.has_gaps() {
-            return self.delay_from(now);
+        let (next, mut rtt) = (self.next, self.window.rtt());
+        let Some(gaps) = &mut self.gaps else { return self.delay_from(now) };
+        if gaps.counted.0 != next {
+            gaps.counted = (next, 0);
         }
-        if self.out_of_order.0 != self.next() {
-            self.out_of_order = (self.next(), 0);
-        }
-        if self.out_of_order.1 < UNCOMPRESSED || self.compressed.1 >= COMPRESSED {
-            self.out_of_order.1 = (self.out_of_order.1 + 1).min(UNCOMPRESSED);
+        if gaps.counted.1 < UNCOMPRESSED || gaps.compressed >= COMPRESSED {
+            gaps.counted.1 = (gaps.counted.1 + 1).min(UNCOMPRESSED);
             return self.send_now();
         }
-        self.compressed.1 += 1;
-        if self.compressed.0 == Time::NEVER {
-            let mut rtt = self.window.rtt();
+        gaps.compressed += 1;
+        if gaps.deadline == Time::NEVER {
             if self.srtt > Span::ZERO && self.srtt < rtt {
                 rtt = self.srtt;
             }
-            self.compressed.0 = now + Span(rtt.0 / 20).min(COMPRESS_MAX);
+            gaps.deadline = now + Span(rtt.0 / 20).min(COMPRESS_MAX);
         }
     }
 
@@ -362,7 +410,7 @@ impl Receiver {
     }
 
     fn send_now(&mut self) {
-        self.owed = true;
+        (self.owed, self.told) = (true, false);
         self.deadline = Time::NEVER;
     }
 
@@ -373,14 +421,14 @@ impl Receiver {
             self.ato = (self.ato * 2).min(self.clock.whole(DELAY_MAX));
             self.send_now();
         }
-        if now >= self.compressed.0 {
+        if self.gaps.as_ref().is_some_and(|gaps| now >= gaps.deadline) {
             self.send_now();
         }
     }
 
     /// When it next wants [`on_timer`](Receiver::on_timer).
     pub fn deadline(&self) -> Time {
-        self.deadline.min(self.compressed.0)
+        self.gaps.as_ref().map_or(self.deadline, |gaps| self.deadline.min(gaps.deadline))
     }
 
     /// Whether any acknowledgement is owed.
@@ -390,12 +438,13 @@ impl Receiver {
 
     /// One acknowledgement is owed although no data has come.
     pub fn owe(&mut self) {
-        self.owed = true;
+        (self.owed, self.told) = (true, false);
     }
 
     /// Writes one acknowledgement that is owed over `segment`, if there is any.
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if let Some((ack, echo)) = self.before.take() {
+        if let Some(before) = self.before.take() {
+            let (ack, echo) = *before;
             segment.set(0, 0, Flags::ACK.with_if(echo, Flags::ECE));
             segment.options.kinds = Options::STAMPED;
             (segment.options.stamp, segment.options.echo) = (self.clock.stamp(now), self.recent_stamp);
@@ -408,38 +457,52 @@ impl Receiver {
         segment.set(0, 0, Flags::default());
         segment.options.kinds = Options::STAMPED;
         segment.options.stamp = self.clock.stamp(now);
-        self.fill(segment);
+        self.fill(now, segment);
         true
     }
 
     /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent).
-    pub fn fill(&mut self, segment: &mut Segment) {
-        segment.ack = self.next();
+    #[inline]
+    pub fn fill(&mut self, now: Time, segment: &mut Segment) {
+        segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo.is_set(), Flags::ECE);
         segment.options.kinds |= Options::STAMPED;
         segment.options.echo = self.recent_stamp;
-        if self.window.crowded() {
-            self.quick = 0;
+        if self.told {
+            segment.options.window = self.window.first();
+            self.echo.fill(segment);
+        } else {
+            self.tell(segment);
         }
-        segment.options.window = self.window.select(self.next());
-        let mut blocks = SACK_BLOCKS;
-        if let Some(range) = self.duplicate.take() {
-            segment.options.report(segment.ack, range);
-            blocks -= 1;
-        }
-        self.data.report(segment, blocks);
-        self.echo.fill(segment);
-        self.acked = self.next();
-        (self.owed, self.pushed, self.deadline) = (false, false, Time::NEVER);
-        self.compressed = (Time::NEVER, 0);
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
                 self.ato = self.delay.max(1);
             }
         }
-        if let Some((end, now)) = self.reading.take() {
+        if self.reading > 0 {
+            let end = core::mem::take(&mut self.reading);
             self.read(end, now);
         }
+    }
+
+    /// The window, and what has come out of order or twice.
+    fn tell(&mut self, segment: &mut Segment) {
+        if self.window.crowded() {
+            self.quick = 0;
+        }
+        segment.options.window = self.window.select(self.next);
+        let mut blocks = SACK_BLOCKS;
+        if let Some(range) = self.duplicate.take() {
+            segment.options.report(segment.ack, *range);
+            blocks -= 1;
+        }
+        if let Some(gaps) = &mut self.gaps {
+            gaps.data.report(segment, blocks);
+            (gaps.deadline, gaps.compressed) = (Time::NEVER, 0);
+        }
+        self.echo.fill(segment);
+        self.acked = self.next;
+        (self.owed, self.pushed, self.deadline, self.told) = (false, false, Time::NEVER, self.gaps.is_none());
     }
 }

@@ -18,9 +18,9 @@ impl Sender {
         }
         if self.window.state == State::Open {
             self.undo.stamp = 0;
-        } else if self.una >= self.high {
+        } else if self.window.una >= self.high {
             match self.window.state {
-                State::Cwr if self.una != self.high => {
+                State::Cwr if self.window.una != self.high => {
                     self.end_reduction();
                     self.set_state(State::Open);
                 }
@@ -121,7 +121,7 @@ impl Sender {
         let state = if disorder { State::Disorder } else { State::Open };
         if state != self.window.state {
             self.set_state(state);
-            self.high = self.nxt;
+            self.high = self.window.nxt;
         }
     }
 }

@@ -21,8 +21,10 @@ const US: u64 = 1_000;
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
-    config: RtoConfig,
     pub clock: Clock,
+    /// The least deviation that a timeout adds, and the longest timeout.
+    floor: Span,
+    most: Span,
     /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
     srtt8: u64,
     mdev4: u64,
@@ -40,8 +42,9 @@ pub(super) struct Rtt {
 impl Rtt {
     pub fn new(config: RtoConfig, phase: Span) -> Rtt {
         Rtt {
-            config,
             clock: Clock::new(config.tick, phase),
+            floor: config.min,
+            most: config.max,
             srtt8: 0,
             mdev4: 0,
             mdev_max: 0,
@@ -55,7 +58,7 @@ impl Rtt {
 
     /// A round trip was measured; `una` and `nxt` say where the stream is.
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
-        let (measured, floor) = (rtt.0 / US, self.config.min.0 / US);
+        let (measured, floor) = (rtt.0 / US, self.floor.0 / US);
         if self.srtt8 == 0 {
             self.srtt8 = (measured << 3).max(1);
             self.mdev4 = measured << 1;
@@ -85,17 +88,10 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// The timeout without doubling.
+    /// The timeout without doubling, in whole ticks.
     fn estimate(&self) -> Span {
-        if self.srtt8 == 0 {
-            return self.config.initial;
-        }
-        self.whole_ticks(Span(((self.srtt8 >> 3) + self.rttvar) * US)).min(self.config.max)
-    }
-
-    /// The time in ticks, rounded up (usecs_to_jiffies).
-    pub fn whole_ticks(&self, span: Span) -> Span {
-        self.clock.span(self.clock.whole(span))
+        let ticks = self.clock.whole(Span(((self.srtt8 >> 3) + self.rttvar) * US));
+        self.clock.span(ticks).min(self.most)
     }
 
     /// The smoothed round trip; zero before the first measurement.
@@ -110,18 +106,18 @@ impl Rtt {
 
     /// The least deviation that a timeout adds (tcp_rto_min).
     pub fn floor(&self) -> Span {
-        self.config.min
+        self.floor
     }
 
     /// The timer has expired: the next timeout is twice as long.
     pub fn back_off(&mut self) {
         self.backoff += 1;
-        self.rto = Span(self.rto.0.saturating_mul(2)).min(self.config.max);
+        self.rto = self.doubled(self.rto);
     }
 
-    /// How many repetitions of a SYN wait no longer than the one before.
-    pub fn linear_openings(&self) -> u64 {
-        self.config.syn_linear
+    /// Twice this timeout, if it may be that long.
+    pub fn doubled(&self, timeout: Span) -> Span {
+        Span(timeout.0.saturating_mul(2)).min(self.most)
     }
 
     /// When a timer set now for so long expires.

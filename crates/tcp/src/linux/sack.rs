@@ -13,14 +13,11 @@ impl Sender {
     /// What a segment reports, which acknowledges `una` after `prior_una`.
     pub(super) fn on_sacks(&mut self, segment: &Segment, prior_una: u64, seen: &mut Seen) {
         let duplicate = segment.options.duplicate(segment.ack);
-        if segment.sacks.is_empty() && duplicate.is_none() {
-            return;
-        }
         if let Some((start, end)) = duplicate {
             self.on_duplicate(start, end, prior_una, seen);
         }
         for (start, end) in segment.sacks.ranges(segment.ack) {
-            if end > self.nxt || start >= end {
+            if end > self.window.nxt || start >= end {
                 continue;
             }
             for index in self.queue.covered(start, end) {
@@ -36,7 +33,7 @@ impl Sender {
 
     /// A range came more than once (tcp_check_dsack, tcp_dsack_seen; and tcp_sacktag_one).
     fn on_duplicate(&mut self, start: u64, end: u64, prior_una: u64, seen: &mut Seen) {
-        if end > self.nxt || start >= end {
+        if end > self.window.nxt || start >= end {
             return;
         }
         seen.duplicate = true;
@@ -44,7 +41,7 @@ impl Sender {
         if self.rack.seen_reordering && !seen.duplicate_of_probe {
             self.rack.duplicate_seen = true;
         }
-        let packets = (end - start).div_ceil(self.mss.into()) as i64;
+        let packets = (end - start).div_ceil(self.window.mss.into()) as i64;
         if end <= prior_una {
             self.undo.on_duplicates(end, packets);
             return;
@@ -57,7 +54,7 @@ impl Sender {
                     seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
                 }
             }
-            if packet.end <= self.una {
+            if packet.end <= self.window.una {
                 continue;
             }
             if !packet.sacked {
@@ -70,21 +67,20 @@ impl Sender {
     /// A packet is reported (tcp_sacktag_one).
     fn on_reported(&mut self, index: usize, seen: &mut Seen) {
         let packet = *self.queue.at(index);
-        if packet.sacked || packet.end <= self.una {
+        if packet.sacked || packet.end <= self.window.una {
             return;
         }
-        self.rack.advance(&packet, self.now, self.rtt.least());
+        self.rack.advance(&packet, self.window.now, self.rtt.least());
         if !packet.ever_resent {
-            if packet.start < self.queue.highest(self.una) {
+            if packet.start < self.queue.highest(self.window.una) {
                 seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
             }
             seen.original_acked |= packet.end <= self.high;
             seen.first_sack = seen.first_sack.or(Some(packet.sent));
             seen.last_sack = Some(packet.sent);
         }
-        self.rate.on_delivered(&packet, &mut self.sample);
+        self.deliver(index, &packet, seen);
         self.queue.report(index);
-        self.queue.set_sampled(index);
         seen.sacked = true;
         self.window.delivered += 1;
     }

@@ -6,7 +6,7 @@ use super::cc::{Controller, Event, INFINITE, Sample, State, Window};
 use super::ecn::Feedback;
 use super::pacing::Pacing;
 use super::prr::Prr;
-use super::queue::Queue;
+use super::queue::{Packet, Queue, sent_after};
 use super::rack::Rack;
 use super::rate::Rate;
 use super::rtt::Rtt;
@@ -70,6 +70,9 @@ pub(super) struct Seen {
     /// When the first and the last packet were sent that SACK reports for the first time.
     pub first_sack: Option<Time>,
     pub last_sack: Option<Time>,
+    /// Of the packets that have come, the one sent last: when, and its end; and how many the connection had delivered then.
+    pub newest: (Time, u64),
+    pub prior_delivered: Option<u64>,
 }
 
 impl Seen {
@@ -96,15 +99,12 @@ pub struct Sender {
     pub(super) rack: Rack,
     pub(super) prr: Prr,
     pub(super) undo: Undo,
-    pub(super) rate: Rate,
+    /// If the controller asks for samples.
+    pub(super) rate: Option<Box<Rate>>,
     pub(super) pacing: Pacing,
-    pub(super) sample: Sample,
     pub(super) feedback: Feedback,
-    pub(super) una: u64,
-    pub(super) nxt: u64,
     pub(super) written: u64,
     pub(super) closed: bool,
-    pub(super) mss: u32,
     /// The bytes that the other end's window holds beyond `una` (snd_wnd).
     pub(super) wnd: u64,
     /// The most that it ever held (max_window).
@@ -126,7 +126,10 @@ pub struct Sender {
     pub(super) frto: bool,
     /// How often the retransmission timer has expired since something was acknowledged (icsk_retransmits).
     pub(super) retransmits: u32,
-    pub(super) timer: Option<(Timer, Time)>,
+    /// What the timer waits for, when it was set, and for how long.
+    pub(super) timer: Option<Timer>,
+    timer_set: Time,
+    pub(super) timer_span: Span,
     pub(super) phase: Phase,
     /// Whether the head of the queue was sent again in this phase.
     pub(super) head_resent: bool,
@@ -141,16 +144,14 @@ pub struct Sender {
     pub(super) usage_end: u64,
     /// The timestamp that the other end echoes, in this acknowledgement; zero: none.
     pub(super) echo: u32,
-    pub(super) lost_total: u64,
     pub(super) counters: SendCounters,
-    pub(super) now: Time,
 }
 
 impl fmt::Debug for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender")
-            .field("una", &self.una)
-            .field("nxt", &self.nxt)
+            .field("una", &self.window.una)
+            .field("nxt", &self.window.nxt)
             .field("state", &self.window.state)
             .finish()
     }
@@ -168,22 +169,18 @@ impl Sender {
         let paces = cc.paces();
         Sender {
             feedback: Feedback::of_sender(host, &*cc),
+            rate: cc.wants_rate_samples().then(Box::default),
             cc,
             // The congestion window has no bound of its own (tcp_clamp_window); the receiver's is looked at in packets.
             window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE.max(most), host.mss) },
-            queue: Queue::default(),
+            queue: Queue::new(host.mss),
             rtt: Rtt::new(host.rto, phase),
             rack: Rack::default(),
             prr: Prr::default(),
             undo: Undo::default(),
-            rate: Rate::default(),
             pacing: Pacing::new(paces, host.gso),
-            sample: Sample::default(),
-            una: 0,
-            nxt: 0,
             written: 0,
             closed: false,
-            mss: host.mss,
             wnd: host.window,
             wnd_most: host.window,
             buffers: Buffers::new(host.gso),
@@ -197,6 +194,8 @@ impl Sender {
             frto: false,
             retransmits: 0,
             timer: None,
+            timer_set: Time::ZERO,
+            timer_span: Span::ZERO,
             phase: Phase::Idle,
             head_resent: false,
             sent_now: 0,
@@ -206,19 +205,17 @@ impl Sender {
             cwnd_used: 0,
             usage_end: 0,
             echo: 0,
-            lost_total: 0,
             counters: SendCounters::default(),
-            now: Time::ZERO,
         }
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
-            if self.nxt < self.written {
+            if self.window.nxt < self.written {
                 self.buffers.written_behind(self.written);
             } else {
-                self.buffers.written(self.written, self.wnd_most, self.mss);
+                self.buffers.written(self.written, self.wnd_most, self.window.mss);
             }
             self.written = self.written.saturating_add(bytes).min(u64::MAX / 4);
         }
@@ -227,7 +224,7 @@ impl Sender {
 
     /// The application writes no more: what was never sent is forgotten.
     pub fn stop(&mut self) {
-        self.written = self.written.min(self.nxt);
+        self.written = self.written.min(self.window.nxt);
     }
 
     /// The application writes no more and the stream ends after what it has written.
@@ -246,9 +243,9 @@ impl Sender {
     /// The other end has answered the opening: it took this long, if that is known, was sent so often, and its window holds
     /// so many bytes (tcp_rcv_synsent_state_process, tcp_init_transfer).
     pub fn opened(&mut self, rtt: Option<Span>, tries: u32, wnd: u64, now: Time) {
-        self.now = now;
+        self.window.now = now;
         (self.wnd, self.wnd_most) = (wnd, wnd);
-        self.buffers.written(0, wnd, self.mss);
+        self.buffers.written(0, wnd, self.window.mss);
         if let Some(rtt) = rtt {
             self.measured(rtt, rtt);
         }
@@ -266,15 +263,11 @@ impl Sender {
         self.push();
     }
 
-    /// Shows the controller how things stand.
+    /// Shows the controller what is under way; the rest of its window is always as things stand.
+    #[inline]
     pub(super) fn refresh(&mut self) {
-        let window = &mut self.window;
-        window.now = self.now;
-        window.packets_out = self.queue.len();
-        window.in_flight = self.queue.in_flight();
-        (window.una, window.nxt) = (self.una, self.nxt);
-        window.lost = self.lost_total;
-        self.rtt.show(window);
+        self.window.packets_out = self.queue.len();
+        self.window.in_flight = self.queue.in_flight();
     }
 
     /// The sender's state becomes this.
@@ -286,38 +279,58 @@ impl Sender {
 
     /// A round trip by sequence numbers or timestamps, and that of the packet sent last of those acknowledged.
     fn measured(&mut self, rtt: Span, latest: Span) {
-        self.rtt.note_least(latest, self.now);
-        self.rtt.sample(rtt, self.una, self.nxt);
+        self.rtt.note_least(latest, self.window.now);
+        self.rtt.sample(rtt, self.window.una, self.window.nxt);
+        self.rtt.show(&mut self.window);
+    }
+
+    /// A packet has come for the first time, of those that an acknowledgement covers or reports.
+    #[inline]
+    pub(super) fn deliver(&mut self, index: usize, packet: &Packet, seen: &mut Seen) {
+        let sent = (packet.sent, packet.end);
+        if packet.sampled || (seen.prior_delivered.is_some() && !sent_after(sent, seen.newest)) {
+            return;
+        }
+        let since = (self.window.delivered as u32).wrapping_sub(packet.delivered);
+        let prior = self.window.delivered - u64::from(since);
+        (seen.newest, seen.prior_delivered) = (sent, Some(prior));
+        if let Some(rate) = &mut self.rate {
+            rate.on_delivered(index, packet, prior);
+        }
     }
 
     /// A segment with an acknowledgement arrives (tcp_ack, and tcp_data_snd_check after it).
     pub fn on_ack(&mut self, segment: &Segment, now: Time) {
-        self.now = now;
-        let ack = segment.ack;
-        if ack > self.nxt {
+        self.window.now = now;
+        let (ack, prior_una) = (segment.ack, self.window.una);
+        if ack > self.window.nxt {
             return;
         }
-        let prior_una = self.una;
         self.echo = if segment.options.has(Options::STAMPED) { segment.options.echo } else { 0 };
         let mut seen = Seen { data: segment.occupies(), ..Seen::default() };
-        self.rate.begin(&mut self.sample);
-        let (delivered, lost) = (self.window.delivered, self.lost_total);
-        self.refresh();
-        if ack < self.una {
-            self.on_old_ack(segment, &mut seen, prior_una);
+        if let Some(rate) = &mut self.rate {
+            rate.begin(self.queue.in_flight());
+        }
+        let (delivered, lost) = (self.window.delivered, self.window.lost);
+        let reports = !segment.sacks.is_empty() || segment.options.has(Options::DUPLICATE);
+        if ack < prior_una {
+            if reports {
+                self.on_old_ack(segment, &mut seen, prior_una);
+            }
             return self.push();
         }
-        if ack > self.una {
+        if ack > prior_una {
             seen.advanced = true;
             self.retransmits = 0;
         }
-        let prior_highest = self.queue.highest(self.una);
-        self.sample.prior_in_flight = self.queue.in_flight();
+        let prior_highest = self.queue.highest(prior_una);
         let prior_packets = self.queue.len();
         self.update_window(segment, &mut seen);
-        self.una = self.una.max(ack);
-        seen.ece = self.feedback.on_ack(segment, self.mss);
-        self.on_sacks(segment, prior_una, &mut seen);
+        self.window.una = ack;
+        seen.ece = self.feedback.on_ack(segment, self.window.mss);
+        if reports {
+            self.on_sacks(segment, prior_una, &mut seen);
+        }
         if prior_packets == 0 {
             if seen.duplicate {
                 self.alert(prior_una, &mut seen);
@@ -329,10 +342,12 @@ impl Sender {
         }
         self.clean_queue(prior_highest, prior_una, &mut seen);
         let newly = (self.window.delivered - delivered) as u32;
-        self.feedback.count(&mut self.window, &mut self.sample, newly);
-        self.refresh();
+        let marked = self.feedback.count(newly);
+        self.window.delivered_ce += u64::from(marked);
         self.cc.on_ack(&mut self.window, seen.ece);
-        self.rack.update_window(&self.sample, self.window.delivered);
+        if let Some(prior) = seen.prior_delivered {
+            self.rack.update_window(prior, self.window.delivered);
+        }
         if self.probe.is_some() {
             self.on_probe_acked(ack, &seen);
         }
@@ -347,10 +362,13 @@ impl Sender {
             self.set_timer();
         }
         self.refresh();
-        let newly_lost = (self.lost_total - lost) as u32;
-        self.sample.is_ack_delayed = seen.maybe_delayed;
-        self.sample.is_ece = seen.ece;
-        self.rate.finish(&mut self.window, &mut self.sample, newly, newly_lost);
+        let newly_lost = (self.window.lost - lost) as u32;
+        if let Some(rate) = &mut self.rate {
+            rate.sample.newly_ce = marked;
+            rate.sample.is_ack_delayed = seen.maybe_delayed;
+            rate.sample.is_ece = seen.ece;
+            rate.finish(&mut self.window, newly, newly_lost);
+        }
         self.control(newly, newly_lost, &seen);
         self.phase = match rexmit {
             Rexmit::None => Phase::New,
@@ -362,9 +380,6 @@ impl Sender {
 
     /// One that acknowledges less than another did may report more (old_ack).
     fn on_old_ack(&mut self, segment: &Segment, seen: &mut Seen, prior_una: u64) {
-        if segment.sacks.is_empty() && !segment.options.has(Options::DUPLICATE) {
-            return;
-        }
         self.on_sacks(segment, prior_una, seen);
         if self.alert(prior_una, seen) != Rexmit::None {
             self.phase = Phase::Lost { push: true };
@@ -377,7 +392,7 @@ impl Sender {
             return;
         }
         let wnd = u64::from(segment.options.window);
-        if segment.ack > self.una || wnd > self.wnd {
+        if segment.ack > self.window.una || wnd > self.wnd {
             seen.window = true;
             self.wnd = wnd;
             self.wnd_most = self.wnd_most.max(wnd);
@@ -389,7 +404,7 @@ impl Sender {
         let (mut first, mut last, mut reordered) = (None, None, u64::MAX);
         let mut acked = 0;
         let prior_sacked = self.queue.sacked_out;
-        while let Some(packet) = self.queue.front().filter(|packet| packet.end <= self.una).copied() {
+        while let Some(packet) = self.queue.pop(self.window.una) {
             if packet.ever_resent {
                 seen.resent_acked = true;
             } else if !packet.sacked {
@@ -401,27 +416,29 @@ impl Sender {
             if !packet.sacked {
                 self.window.delivered += 1;
                 if !self.spurious(&packet) {
-                    self.rack.advance(&packet, self.now, self.rtt.least());
+                    self.rack.advance(&packet, self.window.now, self.rtt.least());
                 }
             }
-            self.rate.on_delivered(&packet, &mut self.sample);
-            self.queue.pop();
+            self.deliver(0, &packet, seen);
+            if let Some(rate) = &mut self.rate {
+                rate.pop();
+            }
             seen.acked = true;
             acked += 1;
         }
-        let partial = self.queue.front().is_some_and(|packet| packet.start < self.una);
+        let partial = self.queue.front().is_some_and(|packet| packet.start < self.window.una);
         if partial {
-            self.queue.trim(self.una);
+            self.queue.trim(self.window.una);
             seen.acked = true;
         }
-        if self.una > prior_una {
+        if self.window.una > prior_una {
             self.probe_of_window_answered();
         }
-        let since = |sent: Time| self.now.since(sent);
+        let since = |sent: Time| self.window.now.since(sent);
         let (mut by_sequence, mut latest) = (None, None);
         if let (Some(first), Some(last), false) = (first, last, seen.resent_acked) {
             (by_sequence, latest) = (Some(since(first)), Some(since(last)));
-            let little = self.una - prior_una < u64::from(self.mss);
+            let little = self.window.una - prior_una < u64::from(self.window.mss);
             seen.maybe_delayed = acked == 1 && !partial && prior_sacked == 0 && little
                 || acked == 1 && first == last && prior_sacked == 0;
         }
@@ -429,7 +446,7 @@ impl Sender {
         if let Some(last) = seen.last_sack {
             latest = Some(since(last));
         }
-        let measured = self.update_rtt(by_sequence.or(by_sack), latest, seen);
+        let (measured, latest) = self.update_rtt(by_sequence.or(by_sack), latest, seen);
         if seen.acked {
             seen.set_timer = true;
             if reordered < prior_highest {
@@ -437,39 +454,47 @@ impl Sender {
             }
         } else if let (true, Some(by_sack), Some(head)) = (measured, by_sack, self.queue.front()) {
             // What was sent since the head went out has come: only then may the timer move.
-            seen.set_timer |= by_sack > self.now.since(head.sent);
+            seen.set_timer |= by_sack > self.window.now.since(head.sent);
         }
         self.refresh();
-        self.cc.on_acked(&mut self.window, acked, self.sample.rtt);
+        self.cc.on_acked(&mut self.window, acked, latest);
     }
 
     /// A round trip for the estimate: by the packets, by SACK, or by the echoed timestamp (tcp_ack_update_rtt).
-    fn update_rtt(&mut self, measured: Option<Span>, mut latest: Option<Span>, seen: &Seen) -> bool {
-        let mut measured = measured;
+    /// Whether there is one, and that of the packet sent last.
+    fn update_rtt(
+        &mut self,
+        mut measured: Option<Span>,
+        mut latest: Option<Span>,
+        seen: &Seen,
+    ) -> (bool, Option<Span>) {
         if measured.is_none() && self.echo != 0 && seen.acked {
-            let ms = self.rtt.clock.stamp(self.now).wrapping_sub(self.echo).max(1);
+            let ms = self.rtt.clock.stamp(self.window.now).wrapping_sub(self.echo).max(1);
             measured = Some(Span::from_millis(ms.into())).filter(|_| ms < 1 << 24);
             latest = measured;
         }
-        self.sample.rtt = latest;
-        let Some(rtt) = measured else { return false };
-        self.measured(rtt, latest.unwrap_or(rtt));
-        true
+        if let Some(rate) = &mut self.rate {
+            rate.sample.rtt = latest;
+        }
+        if let Some(rtt) = measured {
+            self.measured(rtt, latest.unwrap_or(rtt));
+        }
+        (measured.is_some(), latest)
     }
 
     /// The window grows, or falls as PRR says, or is the controller's own (tcp_cong_control).
     fn control(&mut self, delivered: u32, lost: u32, seen: &Seen) {
         if self.cc.governs() {
-            return self.cc.govern(&mut self.window, &self.sample);
+            let sample = self.rate.as_ref().map_or_else(Sample::default, |rate| rate.sample);
+            return self.cc.govern(&mut self.window, &sample);
         }
         let may_grow = seen.acked || (self.rack.reordering > DUP_THRESH && seen.sacked);
         if self.in_reduction() {
             self.reduce(delivered, lost, seen.advanced);
         } else if may_grow {
             self.cc.grow(&mut self.window, delivered);
-            self.cwnd_stamp = self.now;
+            self.cwnd_stamp = self.window.now;
         }
-        self.refresh();
         self.pacing.update(&mut self.window);
     }
 
@@ -480,11 +505,11 @@ impl Sender {
 
     /// The time that [`deadline`](Sender::deadline) named has come.
     pub fn on_timer(&mut self, now: Time) {
-        self.now = now;
+        self.window.now = now;
         if self.pacing.release(now) {
             self.resume();
         }
-        let Some((timer, _)) = self.timer.filter(|&(_, at)| at <= now) else { return };
+        let Some(timer) = self.timer.filter(|_| self.expiry() <= now) else { return };
         self.refresh();
         match timer {
             Timer::Reordering => self.on_reordering_timeout(),
@@ -518,7 +543,7 @@ impl Sender {
 
     /// The one timer is set for so long from now (inet_csk_reset_xmit_timer).
     pub(super) fn arm(&mut self, timer: Timer, span: Span) {
-        self.timer = Some((timer, self.rtt.expiry(self.now, span)));
+        (self.timer, self.timer_set, self.timer_span) = (Some(timer), self.window.now, span);
     }
 
     /// The retransmission timer is set anew: from when the head of the queue was sent where another timer ran, else from now
@@ -529,7 +554,7 @@ impl Sender {
             return;
         }
         let mut span = self.rtt.rto();
-        if matches!(self.timer, Some((Timer::Reordering | Timer::Probe, _))) {
+        if matches!(self.timer, Some(Timer::Reordering | Timer::Probe)) {
             span = self.until_timeout().max(Span(1));
         }
         self.arm(Timer::Retransmission, span);
@@ -537,9 +562,9 @@ impl Sender {
 
     /// How far the timeout of the queue's head is away (tcp_rto_delta_us); zero if it is over.
     pub(super) fn until_timeout(&self) -> Span {
-        let head = self.queue.front().map_or(self.now, |packet| packet.sent);
+        let head = self.queue.front().map_or(self.window.now, |packet| packet.sent);
         let at = head + self.rtt.rto();
-        if at > self.now { at.since(self.now) } else { Span::ZERO }
+        if at > self.window.now { at.since(self.window.now) } else { Span::ZERO }
     }
 
     /// A probe or a timeout, whichever fits (tcp_set_xmit_timer).
@@ -552,7 +577,24 @@ impl Sender {
     /// When it next wants [`on_timer`](Sender::on_timer).
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.timer.map_or(Time::NEVER, |(_, at)| at).min(self.pacing.release)
+        self.expiry().min(self.pacing.release)
+    }
+
+    /// The same if it is before `time`; most are far away.
+    #[inline]
+    pub fn deadline_before(&self, time: Time) -> Option<Time> {
+        // No timer expires early.
+        let far = self.timer.is_none() || self.timer_set + self.timer_span >= time;
+        let expiry = if far { Time::NEVER } else { self.expiry() };
+        Some(expiry.min(self.pacing.release)).filter(|at| *at < time)
+    }
+
+    /// When the one timer expires.
+    fn expiry(&self) -> Time {
+        if self.timer.is_none() || self.timer_span == NEVER {
+            return Time::NEVER;
+        }
+        self.rtt.expiry(self.timer_set, self.timer_span)
     }
 
     /// Whether [`poll_into`](Sender::poll_into) may give a segment.
@@ -563,8 +605,8 @@ impl Sender {
 
     /// The window begins anew after a pause longer than a timeout (tcp_slow_start_after_idle_check, tcp_cwnd_restart).
     pub(super) fn restart_after_idling(&mut self) {
-        let pause = self.now.since(self.last_sent);
-        if !self.queue.is_empty() || self.cc.governs() || self.nxt == 0 || pause <= self.rtt.rto() {
+        let pause = self.window.now.since(self.last_sent);
+        if !self.queue.is_empty() || self.cc.governs() || self.window.nxt == 0 || pause <= self.rtt.rto() {
             return;
         }
         self.refresh();
@@ -578,7 +620,7 @@ impl Sender {
             cwnd >>= 1;
         }
         self.window.cwnd = cwnd.max(least);
-        (self.cwnd_stamp, self.cwnd_used) = (self.now, 0);
+        (self.cwnd_stamp, self.cwnd_used) = (self.window.now, 0);
     }
 
     /// The other end's window as its opening says.
@@ -605,7 +647,7 @@ impl Sender {
             cwnd: self.cwnd(),
             ssthresh: self.window.ssthresh.into(),
             srtt: self.rtt.srtt(),
-            in_flight: u64::from(self.queue.in_flight()) * u64::from(self.mss),
+            in_flight: u64::from(self.queue.in_flight()) * u64::from(self.window.mss),
         }
     }
 
@@ -618,13 +660,13 @@ impl Sender {
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
     #[must_use]
     pub fn done(&self) -> bool {
-        self.una >= self.written + u64::from(self.closed)
+        self.window.una >= self.written + u64::from(self.closed)
     }
 
     /// Whether everything written has been sent at least once.
     #[must_use]
     pub fn all_sent(&self) -> bool {
-        self.nxt >= self.written
+        self.window.nxt >= self.written
     }
 
     /// Whether the stream is closed and its end acknowledged.
@@ -642,3 +684,6 @@ impl Sender {
 
 /// Duplicates that show a loss, and the reordering expected at first (net.ipv4.tcp_reordering).
 pub(super) const DUP_THRESH: u32 = 3;
+
+/// How long a timer waits that is set by what goes out next.
+pub(super) const NEVER: Span = Span(u64::MAX);

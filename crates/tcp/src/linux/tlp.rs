@@ -11,7 +11,7 @@
 
 use super::cc::State;
 use super::rack::TIMER_SLACK;
-use super::sender::{Phase, Seen, Sender, Timer};
+use super::sender::{NEVER, Phase, Seen, Sender, Timer};
 use sluicegate_base::Span;
 
 impl Sender {
@@ -24,11 +24,11 @@ impl Sender {
         let mut wait = Span::from_millis(1000);
         if srtt > Span::ZERO {
             let slack = if self.queue.len() == 1 { self.rtt.floor() } else { TIMER_SLACK };
-            wait = self.rtt.whole_ticks(Span(2 * srtt.0) + slack);
+            wait = Span(2 * srtt.0) + slack;
         }
         let timeout = if anew { self.rtt.rto() } else { self.until_timeout() };
         if timeout > Span::ZERO {
-            wait = wait.min(self.rtt.whole_ticks(timeout));
+            wait = wait.min(timeout);
         }
         self.arm(Timer::Probe, wait);
         true
@@ -44,17 +44,18 @@ impl Sender {
             return self.rearm();
         }
         self.probe_resent = false;
-        let fits = self.nxt + u64::from(self.mss) <= self.una + self.wnd;
+        let fits = self.window.nxt + u64::from(self.window.mss) <= self.window.una + self.wnd;
         self.phase =
-            if self.sendable(self.nxt) && fits { Phase::Probe } else { Phase::Forced { start: last, repair: false } };
+            if self.sendable(self.window.nxt) && fits { Phase::Probe } else { Phase::Forced { start: last, repair: false } };
         // Until it is polled nothing is set: what is sent sets the timer.
-        self.timer = Some((Timer::Probe, sluicegate_base::Time::NEVER));
+        self.timer = Some(Timer::Probe);
+        self.timer_span = NEVER;
     }
 
     /// The probe has gone out: the timeout starts from now.
     pub(super) fn probe_sent(&mut self, again: bool) {
         self.probe_resent = again;
-        self.probe = Some(self.nxt);
+        self.probe = Some(self.window.nxt);
         self.arm(Timer::Retransmission, self.rtt.rto());
     }
 

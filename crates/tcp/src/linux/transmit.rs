@@ -9,7 +9,7 @@ use sluicegate_base::{Span, Time};
 impl Sender {
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        self.now = now;
+        self.window.now = now;
         loop {
             match self.phase {
                 Phase::Idle => return false,
@@ -38,7 +38,7 @@ impl Sender {
                         self.sent_now += 1;
                         return true;
                     }
-                    let sent = self.nxt > self.high;
+                    let sent = self.window.nxt > self.high;
                     self.end_new();
                     if sent {
                         self.phase = Phase::Idle;
@@ -59,12 +59,15 @@ impl Sender {
                     self.phase = if push { Phase::New } else { Phase::Idle };
                 }
                 Phase::New => {
-                    if self.may_send_new() && self.send_new(segment) {
-                        self.sent_now += 1;
+                    let sent = self.may_send_new() && self.send_new(segment);
+                    self.sent_now += u32::from(sent);
+                    if !sent || !self.goes_on() {
+                        self.end_new();
+                        self.phase = Phase::Idle;
+                    }
+                    if sent {
                         return true;
                     }
-                    self.end_new();
-                    self.phase = Phase::Idle;
                 }
             }
         }
@@ -73,19 +76,19 @@ impl Sender {
     /// The next packet that is lost goes out again, if window and pace allow.
     fn send_lost(&mut self, segment: &mut Segment) -> bool {
         let room = self.window.cwnd.saturating_sub(self.queue.in_flight());
-        if room == 0 || !self.pacing.may_send(self.now) {
+        if room == 0 || !self.pacing.may_send(self.window.now) {
             return false;
         }
         let Some(index) = self.queue.next_lost() else { return false };
-        if !self.pacing.in_burst(self.now) {
+        if !self.pacing.in_burst(self.window.now) {
             // What left in one buffer goes again in one.
             let most = room.min(self.pacing.burst(&*self.cc, &self.window));
             let first = self.queue.at(index);
             self.burst_start = first.start;
             let len = (first.end - first.start) as u32;
-            self.pacing.begin(&self.window, self.queue.lost_together(index).min(most), len, self.now);
+            self.pacing.begin(&self.window, self.queue.lost_together(index).min(most), len, self.window.now);
         }
-        if index == 0 && !matches!(self.timer, Some((Timer::Reordering, _))) {
+        if index == 0 && !matches!(self.timer, Some(Timer::Reordering)) {
             self.head_resent = true;
         }
         self.send_again(index, true, segment);
@@ -98,10 +101,10 @@ impl Sender {
     /// Whether new data may go out: window, the other end's window, pace, and the wait for a larger burst.
     fn may_send_new(&mut self) -> bool {
         self.stopped_by_window = false;
-        if !self.sendable(self.nxt) {
+        if !self.sendable(self.window.nxt) {
             return false;
         }
-        if !self.pacing.may_send(self.now) {
+        if !self.pacing.may_send(self.window.now) {
             return false;
         }
         if self.queue.is_empty() {
@@ -112,11 +115,11 @@ impl Sender {
             self.stopped_by_window = true;
             return false;
         }
-        if self.pacing.in_burst(self.now) {
+        if self.pacing.in_burst(self.window.now) {
             return true;
         }
-        let end = self.nxt + u64::from(self.length_at(self.nxt));
-        if end > self.una + self.wnd {
+        let end = self.window.nxt + u64::from(self.length_at(self.window.nxt));
+        if end > self.window.una + self.wnd {
             if self.queue.is_empty() && self.timer.is_none() {
                 self.arm(Timer::Window, self.rtt.rto());
             }
@@ -125,21 +128,27 @@ impl Sender {
         self.begins_burst(in_flight)
     }
 
+    /// Whether to ask after a segment for the next one: not if there is none, or the window alone says so.
+    fn goes_on(&mut self) -> bool {
+        let sendable = self.sendable(self.window.nxt);
+        self.stopped_by_window = sendable && !self.pacing.on && self.queue.in_flight() >= self.window.cwnd;
+        sendable && !self.stopped_by_window
+    }
+
     /// Begins a burst of new data as large as it may be, unless it waits for more (tcp_write_xmit).
     fn begins_burst(&mut self, in_flight: u32) -> bool {
-        let (left, mss) = (self.written.saturating_sub(self.nxt), u64::from(self.mss));
-        self.refresh();
+        let (left, mss) = (self.written.saturating_sub(self.window.nxt), u64::from(self.window.mss));
         let most = self.pacing.burst(&*self.cc, &self.window);
         // Two bursts at least are under way (tcp_cwnd_test).
         let quota = (self.window.cwnd - in_flight).min(self.window.cwnd / 2).clamp(1, most);
-        let offered = (self.una + self.wnd).saturating_sub(self.nxt);
+        let offered = (self.window.una + self.wnd).saturating_sub(self.window.nxt);
         if left > mss && self.waits_for_more(in_flight, most, quota, offered) {
             return false;
         }
         // The other end's window may cut the last packet, if no other is under way that was not full (tcp_mss_split_point).
         let mut bytes = (u64::from(quota) * mss).min(left);
         if bytes > offered {
-            bytes = if self.small_end > self.una { offered / mss * mss } else { offered };
+            bytes = if self.small_end > self.window.una { offered / mss * mss } else { offered };
         }
         self.begin_burst(bytes);
         true
@@ -147,32 +156,31 @@ impl Sender {
 
     /// A probe is a burst of one packet, whatever window and pace say (tcp_write_xmit with `push_one` = 2).
     fn begins_probe(&mut self) {
-        self.refresh();
-        self.begin_burst(self.length_at(self.nxt).into());
+        self.begin_burst(self.length_at(self.window.nxt).into());
     }
 
     /// A burst of so many bytes of new data begins. Half a window, and the end of a write, say PSH (tcp_push), at the end of a
     /// buffer.
     fn begin_burst(&mut self, bytes: u64) {
-        (self.burst_start, self.burst_end) = (self.nxt, self.nxt + bytes);
-        let (buffer_end, pushed) = self.buffers.end(self.nxt);
+        (self.burst_start, self.burst_end) = (self.window.nxt, self.window.nxt + bytes);
+        let (buffer_end, pushed) = self.buffers.end(self.window.nxt);
         self.burst_pushed = self.burst_end == self.written || (pushed && buffer_end <= self.burst_end);
-        let packets = bytes.div_ceil(u64::from(self.mss)).max(1) as u32;
-        self.pacing.begin(&self.window, packets, self.length_at(self.nxt), self.now);
+        let packets = bytes.div_ceil(u64::from(self.window.mss)).max(1) as u32;
+        self.pacing.begin(&self.window, packets, self.length_at(self.window.nxt), self.window.now);
     }
 
     /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
     /// always an earlier packet under way then, whose acknowledgement comes.
     fn waits_for_more(&mut self, in_flight: u32, most: u32, quota: u32, offered: u64) -> bool {
-        if self.window.state >= State::Recovery || self.pacing.since_last(self.now) > Span::from_millis(1) {
+        if self.window.state >= State::Recovery || self.pacing.since_last(self.window.now) > Span::from_millis(1) {
             return false;
         }
-        let (left, mss) = (self.written - self.nxt, u64::from(self.mss));
+        let (left, mss) = (self.written - self.window.nxt, u64::from(self.window.mss));
         let room = u64::from(self.window.cwnd - in_flight) * mss;
         let limit = room.min(offered);
         // What is in the buffer, filled up from the next one (tcp_grow_skb); only the last gets more.
-        let (end, _) = self.buffers.end(self.nxt);
-        let buffer = (end - self.nxt).max(u64::from(quota) * mss).min(left);
+        let (end, _) = self.buffers.end(self.window.nxt);
+        let buffer = (end - self.window.nxt).max(u64::from(quota) * mss).min(left);
         let whole = self.wnd.min(u64::from(self.window.cwnd) * mss);
         if limit >= u64::from(most) * mss || (buffer < left && limit >= buffer) || limit >= whole / 3 {
             return false;
@@ -180,7 +188,7 @@ impl Sender {
         let Some(head) = self.queue.front() else { return false };
         let srtt = self.rtt.srtt();
         let soon = Span(srtt.0 / 2).min(Span::from_millis(1));
-        if head.sent + srtt > self.now + soon {
+        if head.sent + srtt > self.window.now + soon {
             return false;
         }
         if limit > buffer {
@@ -200,23 +208,23 @@ impl Sender {
             self.schedule_probe(false);
         }
         self.sent_now = 0;
-        self.buffers.settle(self.nxt, self.wnd_most);
+        self.buffers.settle(self.window.nxt, self.wnd_most);
         self.check_app_limited();
     }
 
     /// How far the window is used (tcp_cwnd_validate).
     fn validate(&mut self, limited: bool) {
         let (window, out) = (&mut self.window, self.queue.len());
-        if self.una >= self.usage_end || limited || (!window.cwnd_limited && out > window.max_packets_out) {
+        if window.una >= self.usage_end || limited || (!window.cwnd_limited && out > window.max_packets_out) {
             (window.cwnd_limited, window.max_packets_out) = (limited, out);
-            self.usage_end = self.nxt;
+            self.usage_end = window.nxt;
         }
         if window.is_limited() {
-            (self.cwnd_used, self.cwnd_stamp) = (0, self.now);
+            (self.cwnd_used, self.cwnd_stamp) = (0, self.window.now);
             return;
         }
         self.cwnd_used = self.cwnd_used.max(out);
-        if self.now.since(self.cwnd_stamp) >= self.rtt.rto() && !self.cc.governs() {
+        if self.window.now.since(self.cwnd_stamp) >= self.rtt.rto() && !self.cc.governs() {
             self.shrink_unused();
         }
     }
@@ -231,12 +239,15 @@ impl Sender {
             }
             self.cwnd_used = 0;
         }
-        self.cwnd_stamp = self.now;
+        self.cwnd_stamp = self.window.now;
     }
 
     /// The application has nothing more to send though the window has room: samples say so (tcp_rate_check_app_limited).
     fn check_app_limited(&mut self) {
-        let idle = self.written.saturating_sub(self.nxt) < u64::from(self.mss);
+        if self.rate.is_none() {
+            return;
+        }
+        let idle = self.written.saturating_sub(self.window.nxt) < u64::from(self.window.mss);
         let in_flight = self.queue.in_flight();
         if idle && in_flight < self.window.cwnd && self.queue.lost_out <= self.queue.resent_out {
             self.window.app_limited = (self.window.delivered + u64::from(in_flight)).max(1);
@@ -250,43 +261,40 @@ impl Sender {
 
     /// A full segment, or what is left of the stream.
     fn length_at(&self, at: u64) -> u32 {
-        u64::from(self.mss).min(self.written.saturating_sub(at)) as u32
+        u64::from(self.window.mss).min(self.written.saturating_sub(at)) as u32
     }
 
     /// The next new segment goes out.
     fn send_new(&mut self, segment: &mut Segment) -> bool {
-        if !self.sendable(self.nxt) {
+        if !self.sendable(self.window.nxt) {
             return false;
         }
-        let start = self.nxt;
+        let start = self.window.nxt;
         let mut len = self.length_at(start);
-        if self.pacing.in_burst(self.now) && self.burst_end > start {
+        if self.pacing.in_burst(self.window.now) && self.burst_end > start {
             len = len.min((self.burst_end - start) as u32);
         }
-        if len > 0 && len < self.mss {
+        if len > 0 && len < self.window.mss {
             self.small_end = start + u64::from(len);
         }
         let fin = self.closed && start + u64::from(len) == self.written;
         let end = start + u64::from(len) + u64::from(fin);
         let nothing_out = self.queue.is_empty();
-        let mut packet = self.record(len);
-        (packet.start, packet.end) = (start, end);
-        packet.push = len > 0 && self.burst_pushed && start + u64::from(len) == self.burst_end;
-        self.refresh();
-        self.rate.on_sent(&mut packet, &mut self.window, nothing_out);
+        let push = len > 0 && self.burst_pushed && start + u64::from(len) == self.burst_end;
+        let packet = Packet { start, end, push, ..self.record(len, self.queue.len() as usize, nothing_out) };
         self.queue.push(packet);
-        self.nxt = end;
+        self.window.nxt = end;
         if self.in_reduction() {
             self.prr.out += 1;
         }
-        if nothing_out || matches!(self.timer, Some((Timer::Probe, _))) {
+        if nothing_out || matches!(self.timer, Some(Timer::Probe)) {
             self.rearm();
         }
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
         flags = self.feedback.label(flags, len > 0);
         segment.set(start, len, flags);
         // So does a burst of several, once, so that what merges packets on the way ends with it (__tcp_transmit_skb).
-        self.fill(segment, packet.stamp, packet.push || (len > 0 && self.pacing.ends_burst()));
+        self.fill(segment, push || (len > 0 && self.pacing.ends_burst()));
         true
     }
 
@@ -295,41 +303,45 @@ impl Sender {
         let old = *self.queue.at(index);
         let fin = self.closed && old.end == self.written + 1;
         let len = (old.end - old.start - u64::from(fin)) as u32;
-        let mut packet = self.record(len);
-        self.refresh();
-        self.rate.on_sent(&mut packet, &mut self.window, false);
+        let packet = self.record(len, index, false);
         self.queue.send_again(index, packet, repair);
         if repair {
-            self.undo.on_resent(packet.stamp);
+            self.undo.on_resent(self.rtt.clock.stamp(self.window.now));
         }
         self.counters.retransmissions += 1;
         let flags = self.feedback.label(Flags::default().with_if(fin, Flags::FIN), false);
         segment.set(old.start, len, flags);
-        self.fill(segment, packet.stamp, old.push || self.pacing.ends_burst());
+        self.fill(segment, old.push || self.pacing.ends_burst());
     }
 
-    /// A packet of so many bytes goes out now, or when the pace has it go.
-    fn record(&mut self, len: u32) -> Packet {
-        self.refresh();
-        if self.queue.in_flight() == 0 {
-            let pause = self.now.since(self.last_sent);
+    /// A packet of so many bytes goes out now, at this place of the queue.
+    #[inline]
+    fn record(&mut self, len: u32, index: usize, nothing_out: bool) -> Packet {
+        let in_flight = self.queue.in_flight();
+        if in_flight == 0 {
+            self.refresh();
+            let pause = self.window.now.since(self.last_sent);
             self.cc.on_event(&mut self.window, Event::Restart(pause));
         }
-        self.last_sent = self.now;
+        self.last_sent = self.window.now;
         self.counters.segments += 1;
-        self.pacing.on_sent(&self.window, len, self.now);
-        Packet { burst: self.burst_start, sent: self.now, stamp: self.rtt.clock.stamp(self.now), ..Packet::default() }
+        self.pacing.on_sent(&self.window, len, self.window.now);
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(index, &mut self.window, in_flight, nothing_out);
+        }
+        let (burst, delivered) = (self.burst_start as u32, self.window.delivered as u32);
+        Packet { burst, delivered, sent: self.window.now, ..Packet::default() }
     }
 
     /// What every segment of the sender says.
-    fn fill(&self, segment: &mut Segment, stamp: u32, push: bool) {
+    fn fill(&self, segment: &mut Segment, push: bool) {
         segment.options.kinds = Options::STAMPED | if push { Options::PUSH } else { 0 };
-        segment.options.stamp = stamp;
+        segment.options.stamp = self.rtt.clock.stamp(self.window.now);
     }
 
     /// The window of the other end has opened, or answers.
     pub(super) fn probe_of_window_answered(&mut self) {
-        if matches!(self.timer, Some((Timer::Window, _))) {
+        if matches!(self.timer, Some(Timer::Window)) {
             self.timer = None;
         }
     }
@@ -337,7 +349,7 @@ impl Sender {
     /// The other end's window is still closed: a packet beyond it asks (tcp_send_probe0).
     pub(super) fn on_window_probe(&mut self) {
         self.timer = None;
-        if self.queue.is_empty() && self.sendable(self.nxt) {
+        if self.queue.is_empty() && self.sendable(self.window.nxt) {
             self.phase = Phase::Probe;
         }
     }

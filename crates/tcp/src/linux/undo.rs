@@ -47,7 +47,7 @@ impl Undo {
 impl Sender {
     /// An episode begins (tcp_init_undo).
     pub(super) fn begin_undo(&mut self) {
-        self.undo.marker = Some(self.una);
+        self.undo.marker = Some(self.window.una);
         let probes = u32::from(self.probe.is_some() && self.probe_resent);
         let resent = i64::from(self.queue.resent_out + probes);
         self.undo.resent = if resent == 0 { -1 } else { resent };
@@ -60,7 +60,7 @@ impl Sender {
 
     /// Whether a packet that was sent again was acknowledged for its original (tcp_skb_spurious_retrans).
     pub(super) fn spurious(&self, packet: &Packet) -> bool {
-        packet.ever_resent && self.echoes_before(packet.stamp)
+        packet.ever_resent && self.echoes_before(self.rtt.clock.stamp(packet.sent))
     }
 
     /// Whether what was taken for lost had only been late (tcp_packet_delayed).
@@ -85,7 +85,7 @@ impl Sender {
                 self.feedback.restored();
             }
         }
-        self.cwnd_stamp = self.now;
+        self.cwnd_stamp = self.window.now;
         self.undo.marker = None;
         // Losses are looked for again.
         self.rack.advanced = true;

@@ -17,7 +17,7 @@ use sluicegate_base::{Span, Time};
 const BUFFER: u64 = 131_072;
 /// The share of a buffer that is window is counted in 1/256; half before any packet has come (TCP_DEFAULT_SCALING_RATIO).
 const RATIO_SHIFT: u32 = 8;
-const FIRST_RATIO: u64 = 128;
+const FIRST_RATIO: u16 = 128;
 /// The control block of a packet, what lies behind its data, the room before it, and a page (struct sk_buff, struct
 /// skb_shared_info, NET_SKB_PAD).
 const CONTROL: u64 = 256;
@@ -47,17 +47,19 @@ pub fn scale(most: u64) -> u8 {
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    mss: u64,
-    header: u64,
-    /// The buffer (sk_rcvbuf), and the most that it may become (tcp_rmem).
+    mss: u32,
+    header: u32,
+    /// The buffer (sk_rcvbuf); it may become twice `most` (tcp_rmem).
     buffer: u64,
-    buffer_most: u64,
     /// How much of it is window (scaling_ratio), and what it holds so (window_clamp), never more than `most`.
-    ratio: u64,
+    ratio: u16,
     clamp: u64,
     most: u64,
-    /// Windows are announced in multiples of this (1 << rcv_wscale).
-    unit: u64,
+    /// Windows are announced in multiples of two to this power (rcv_wscale).
+    scale: u8,
+    /// What the buffer offers with nothing in it, and the memory of a segment of this length, the last one asked for.
+    whole: u64,
+    known: (u32, u32),
     /// The window to announce (rcv_ssthresh), as it was announced (rcv_wnd), and its right edge, which never moves back.
     target: u64,
     announced: u64,
@@ -67,8 +69,8 @@ pub(super) struct ReceiveWindow {
     pub unread: u64,
     /// The round trip as the receiver knows it; zero before it does.
     rtt: Span,
-    /// When the byte was expected, and which, that ends a window of data (rcv_rtt_est).
-    round: Option<(Time, u64)>,
+    /// When the byte was expected, and which, that ends a window of data (rcv_rtt_est); zero before the first data.
+    round: (Time, u64),
     /// Since when bytes are counted, from which byte, and how many came in the round trip before (rcvq_space).
     since: Time,
     from: u64,
@@ -78,48 +80,71 @@ pub(super) struct ReceiveWindow {
 impl ReceiveWindow {
     /// A window of a new connection, which may become `most` bytes; packets have so many bytes of header.
     pub fn new(mss: u32, header: u32, most: u64) -> ReceiveWindow {
-        let mss = u64::from(mss.max(1));
-        let buffer_most = most.saturating_mul(2);
-        let buffer = BUFFER.min(buffer_most);
+        let full = mss.max(1);
+        let mss = u64::from(full);
+        let buffer = BUFFER.min(most.saturating_mul(2));
         let first = buffer / 2;
         let announced = (first / mss * mss).max(first.min(mss));
         // One segment is kept back (tcp_init_buffer_space).
         let clamp = first.saturating_sub(mss).max(first.min(2 * mss));
-        ReceiveWindow {
-            mss,
-            header: header.into(),
+        let mut window = ReceiveWindow {
+            mss: full,
+            header,
             buffer,
-            buffer_most,
             ratio: FIRST_RATIO,
             clamp,
             most,
-            unit: 1 << scale(most),
+            scale: scale(most),
+            whole: 0,
+            known: (0, 0),
             target: announced,
             announced,
             edge: announced,
             held: 0,
             unread: 0,
             rtt: Span::ZERO,
-            round: None,
+            round: (Time::ZERO, 0),
             since: Time::ZERO,
             from: 0,
             space: (10 * mss).min(announced),
+        };
+        window.whole = window.space_beside(0);
+        window
+    }
+
+    /// The same, of which the last answer is known.
+    #[inline]
+    pub fn memory_of(&mut self, len: u32) -> u64 {
+        if self.known.0 != len {
+            self.known = (len, self.memory(len) as u32);
         }
+        self.known.1.into()
+    }
+
+    /// A length in whole units.
+    fn whole_units(&self, bytes: u64) -> u64 {
+        bytes >> self.scale << self.scale
+    }
+
+    /// The same, rounded up.
+    fn round_up(&self, bytes: u64) -> u64 {
+        self.whole_units(bytes + (1 << self.scale) - 1)
     }
 
     /// The memory of a segment with so many bytes of the stream.
     pub fn memory(&self, len: u32) -> u64 {
-        truesize(u64::from(len) + self.header)
+        truesize(u64::from(len) + u64::from(self.header))
     }
 
     /// What the buffer offers beside so much memory of it (tcp_win_from_space).
     fn space_beside(&self, memory: u64) -> u64 {
-        ((self.buffer.saturating_sub(memory) * self.ratio) >> RATIO_SHIFT).min(self.most)
+        ((self.buffer.saturating_sub(memory) * u64::from(self.ratio)) >> RATIO_SHIFT).min(self.most)
     }
 
     /// What it offers now (tcp_space).
     fn space(&self) -> u64 {
-        self.space_beside(self.held + self.unread)
+        let memory = self.held + self.unread;
+        if memory == 0 { self.whole } else { self.space_beside(memory) }
     }
 
     /// Whether half of the buffer is taken: acknowledgements are not quick then.
@@ -129,20 +154,20 @@ impl ReceiveWindow {
 
     /// The window that could be announced now (__tcp_select_window).
     fn offer(&self) -> u64 {
-        let (mut space, least) = (self.space(), self.space_beside(0) / 16);
-        if self.crowded() {
-            space = space / self.unit * self.unit;
-            if space < least || space < self.mss {
+        let mut space = self.space();
+        if space < self.clamp / 2 {
+            space = self.whole_units(space);
+            if space < self.whole / 16 || space < self.mss.into() {
                 return 0;
             }
         }
-        space.min(self.target).next_multiple_of(self.unit).min(self.most)
+        self.round_up(space.min(self.target)).min(self.most)
     }
 
     /// The window to announce with `next` as the next byte expected (tcp_select_window).
     pub fn select(&mut self, next: u64) -> u32 {
         let (left, offer) = (self.edge.saturating_sub(next), self.offer());
-        self.announced = if offer < left { left.next_multiple_of(self.unit).min(self.most.max(left)) } else { offer };
+        self.announced = if offer < left { self.round_up(left).min(self.most.max(left)) } else { offer };
         self.edge = next + self.announced;
         u32::try_from(self.announced).unwrap_or(u32::MAX)
     }
@@ -160,8 +185,7 @@ impl ReceiveWindow {
     /// Whether what has been read doubles a window that is small (tcp_cleanup_rbuf).
     pub fn reopens(&self, next: u64) -> bool {
         let left = self.edge.saturating_sub(next);
-        let offer = self.offer();
-        2 * left <= self.clamp && offer > 0 && offer >= 2 * left
+        2 * left <= self.clamp && self.offer() >= (2 * left).max(1)
     }
 
     /// Half of the window in segments: how many acknowledgements may be quick (tcp_incr_quickack).
@@ -172,13 +196,14 @@ impl ReceiveWindow {
 
     /// Segments as long as never before have come: how much of the buffer is window (tcp_measure_rcv_mss).
     pub fn on_longer(&mut self, len: u32) {
-        let ratio = ((u64::from(len) << RATIO_SHIFT) / self.memory(len)).max(1);
+        let ratio = ((u64::from(len) << RATIO_SHIFT) / self.memory(len)).max(1) as u16;
         if ratio == self.ratio {
             return;
         }
         self.ratio = ratio;
         let old = self.clamp;
-        self.clamp = self.space_beside(0);
+        self.whole = self.space_beside(0);
+        self.clamp = self.whole;
         self.target = if self.clamp < old {
             self.target.min(self.clamp)
         } else {
@@ -189,11 +214,14 @@ impl ReceiveWindow {
 
     /// Data came: the window grows by two segments for each. Whether it did (tcp_grow_window).
     pub fn grow(&mut self, len: u32) -> bool {
-        let room = self.clamp.min(self.space());
-        if len < 128 || self.target >= room {
+        if len < 128 || self.target >= self.clamp {
             return false;
         }
-        self.target = (self.target + (2 * self.mss).max(2 * u64::from(len))).min(room);
+        let room = self.clamp.min(self.space());
+        if self.target >= room {
+            return false;
+        }
+        self.target = (self.target + 2 * u64::from(self.mss.max(len))).min(room);
         true
     }
 
@@ -213,24 +241,26 @@ impl ReceiveWindow {
 
     /// Data in order came up to `next`: a whole window of it takes a round trip at least (tcp_rcv_rtt_measure).
     pub fn note_window(&mut self, next: u64, now: Time) {
-        if let Some((since, end)) = self.round {
-            if next < end {
-                return;
-            }
+        let (since, end) = self.round;
+        if next < end {
+            return;
+        }
+        if end > 0 {
             self.note(now.since(since).max(Span(1000)), true);
         }
-        self.round = Some((now, next + self.announced));
+        self.round = (now, next + self.announced);
     }
 
     /// The application has read a packet up to `read`, of what has come in order up to `next`: once in a round trip the buffer
-    /// follows what came (tcp_rcv_space_adjust). `last`: the end of what has come out of order.
-    pub fn adjust(&mut self, read: u64, next: u64, last: Option<u64>, now: Time) {
+    /// follows what came (tcp_rcv_space_adjust). `beyond`: how far what has come
+    /// out of order reaches.
+    pub fn adjust(&mut self, read: u64, next: u64, beyond: u64, now: Time) {
         if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
             return;
         }
         let copied = (read - self.from).saturating_sub(next - read);
         if copied > self.space {
-            self.follow(copied, last.map_or(0, |last| last - next));
+            self.follow(copied, beyond);
         }
         (self.since, self.from) = (now, read);
     }
@@ -248,10 +278,11 @@ impl ReceiveWindow {
         let twice = u128::from(came) * 2;
         let more = twice * u128::from(came.saturating_sub(before)) / u128::from(before);
         let wanted = (twice + 2 * more + u128::from(beside)).min(u128::from(u64::MAX >> RATIO_SHIFT)) as u64;
-        let buffer = ((wanted << RATIO_SHIFT) / self.ratio).min(self.buffer_most);
+        let buffer = ((wanted << RATIO_SHIFT) / u64::from(self.ratio)).min(self.most.saturating_mul(2));
         if buffer > self.buffer {
             self.buffer = buffer;
-            self.clamp = self.space_beside(0);
+            self.whole = self.space_beside(0);
+            self.clamp = self.whole;
         }
     }
 
@@ -292,13 +323,13 @@ mod tests {
         while window.grow(1448) {}
         assert_eq!(window.select(2896), 80_896);
         window.note_rtt(Span::from_millis(41));
-        window.adjust(11 * 1448, 11 * 1448, None, ms(103));
+        window.adjust(11 * 1448, 11 * 1448, 0, ms(103));
         assert_eq!((window.buffer, window.space), (131_072, 11 * 1448));
-        window.adjust(31 * 1448, 31 * 1448, None, ms(145));
+        window.adjust(31 * 1448, 31 * 1448, 0, ms(145));
         assert_eq!((window.clamp, window.space), (152_697, 28_960));
         while window.grow(1448) {}
         assert_eq!(window.select(31 * 1448), 151_552);
-        window.adjust(90_000, 90_000, None, ms(160));
+        window.adjust(90_000, 90_000, 0, ms(160));
         assert_eq!(window.space, 28_960, "once in a round trip");
     }
 
@@ -354,7 +385,7 @@ mod tests {
         for n in 1..500 {
             let next = n * n * 1448;
             window.grow(1448);
-            window.adjust(next, next, None, ms(n));
+            window.adjust(next, next, 0, ms(n));
             let reached = next + u64::from(window.select(next));
             assert!(reached >= edge && reached <= next + 100_000);
             edge = reached;

@@ -245,6 +245,11 @@ pub trait Controller: Send {
         false
     }
 
+    /// Whether samples of the delivery rate are taken for it, and `window.delivered_time` and `window.app_limited` kept.
+    fn wants_rate_samples(&self) -> bool {
+        self.governs()
+    }
+
     /// An acknowledgement was worked on: the window and the pacing rate may change (cong_control).
     fn govern(&mut self, _window: &mut Window, _sample: &Sample) {}
 
