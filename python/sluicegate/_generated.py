@@ -24,14 +24,14 @@ class DropTail(Declared, role="queue"):
     Source: Floyd & Jacobson 1993, Sec. III
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 0; Linux, pfifo: the interface's txqueuelen, 1000 for Ethernet)
     """
 
     name: ClassVar[str] = "drop_tail"
 
     _: KW_ONLY
-    limit: int | str = 50
+    limit: int | str = 1000
 
 
 @dataclass(frozen=True)
@@ -1913,9 +1913,11 @@ class Tcp(Declared, role="flows"):
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
-    accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and
-    cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
-    delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with stack = linux, which has 1 to 10 ms (HZ); 2
+    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or say ns2 or
+    another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: profile = linux, without
+    ns2_rules and send_jitter; send_jitter, limited_transmit, source_quench, ns2_rules and vegas_rules are of the
+    papers' hosts: profile = ns2 or another than linux; decbit and ut_lt acknowledge every packet at once: delayed_ack
+    = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2
     clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
     them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
     rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
@@ -1924,10 +1926,13 @@ class Tcp(Declared, role="flows"):
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
-        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
-            paper's are asked for)
-        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
-            1000000000; RFC 9293)
+        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
+            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
+            the papers' hosts have; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
+            9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
@@ -1936,12 +1941,6 @@ class Tcp(Declared, role="flows"):
             ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
-            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
-        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
-            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
-        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
-            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1949,36 +1948,31 @@ class Tcp(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
-            the profile says; RFC 3042)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
+            hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
             said here. (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
-            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
+            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
+            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
-        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
-            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
-            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
-        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
             several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
             none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
             DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
-            Linux, tcp_cubic.c; RFC 9406)
+        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
+            tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
-        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
-            1996)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
-            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
+            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
+            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2056,15 +2050,12 @@ class Tcp(Declared, role="flows"):
         | None
     ) = None
     _: KW_ONLY
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
     initial_window: float | None = None
     initial_ssthresh: float | None = None
-    restart_window: float | None = None
-    cwnd_validation: Literal["none", "linux"] | None = None
-    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -2075,11 +2066,9 @@ class Tcp(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
-    stack: Literal["rfc", "linux"] | None = None
     gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
-    pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
@@ -2119,10 +2108,12 @@ class Telnet(Declared, role="flows"):
     Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size, with prague by more than the 8 B of accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack =
-    linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc;
-    decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5
-    s with stack = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
+    packet_size, with prague by more than the 8 B of accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the
+    papers' hosts: leave profile out, or say ns2 or another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are
+    of Linux's hosts: profile = linux, without ns2_rules and send_jitter; send_jitter, limited_transmit,
+    source_quench, ns2_rules and vegas_rules are of the papers' hosts: profile = ns2 or another than linux; decbit and
+    ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with
+    profile = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
     packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean
     need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at
     least one; access_delay or a round trip, not both
@@ -2145,10 +2136,13 @@ class Telnet(Declared, role="flows"):
         shortest: Least gap of Pareto's law. (default: 120 ms; above 0 s; chosen here: 15 % of the gaps exceed 1
             s)
         longest: Longest gap of Pareto's law. (default: 150 s; above 0 s; chosen here: the mean is 1.1 s)
-        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
-            paper's are asked for)
-        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
-            1000000000; RFC 9293)
+        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
+            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
+            the papers' hosts have; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
+            9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
@@ -2157,12 +2151,6 @@ class Telnet(Declared, role="flows"):
             ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
-            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
-        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
-            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
-        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
-            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -2170,36 +2158,31 @@ class Telnet(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
-            the profile says; RFC 3042)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
+            hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
             said here. (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
-            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
+            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
+            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
-        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
-            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
-            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
-        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
             several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
             none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
             DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
-            Linux, tcp_cubic.c; RFC 9406)
+        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
+            tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
-        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
-            1996)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
-            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
+            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
+            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2283,15 +2266,12 @@ class Telnet(Declared, role="flows"):
     tail_shape: float = 0.95
     shortest: str = "120 ms"
     longest: str = "150 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
     initial_window: float | None = None
     initial_ssthresh: float | None = None
-    restart_window: float | None = None
-    cwnd_validation: Literal["none", "linux"] | None = None
-    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -2302,11 +2282,9 @@ class Telnet(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
-    stack: Literal["rfc", "linux"] | None = None
     gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
-    pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
@@ -2345,9 +2323,11 @@ class Http(Declared, role="flows"):
     Source: DCN 2004, Sec. 4.1
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
-    accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and
-    cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
-    delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with stack = linux, which has 1 to 10 ms (HZ); 2
+    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or say ns2 or
+    another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: profile = linux, without
+    ns2_rules and send_jitter; send_jitter, limited_transmit, source_quench, ns2_rules and vegas_rules are of the
+    papers' hosts: profile = ns2 or another than linux; decbit and ut_lt acknowledge every packet at once: delayed_ack
+    = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2
     clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
     them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
     rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
@@ -2376,10 +2356,13 @@ class Http(Declared, role="flows"):
             most 1000 connections; RFC 2616, Sec. 8.1.4)
         keep_alive: The longest thinking that an open connection outlasts. (default: 15 s; Apache,
             KeepAliveTimeout)
-        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
-            paper's are asked for)
-        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
-            1000000000; RFC 9293)
+        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
+            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
+            the papers' hosts have; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
+            9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
@@ -2388,12 +2371,6 @@ class Http(Declared, role="flows"):
             ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
-            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
-        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
-            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
-        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
-            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -2401,36 +2378,31 @@ class Http(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
-            the profile says; RFC 3042)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
+            hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
             said here. (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
-            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
+            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
+            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
-        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
-            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
-            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
-        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
             several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
             none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
             DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
-            Linux, tcp_cubic.c; RFC 9406)
+        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
+            tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
-        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
-            1996)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
-            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
+            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
+            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2516,15 +2488,12 @@ class Http(Declared, role="flows"):
     parallel: int = 4
     persistent_parallel: int = 2
     keep_alive: str = "15 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
     initial_window: float | None = None
     initial_ssthresh: float | None = None
-    restart_window: float | None = None
-    cwnd_validation: Literal["none", "linux"] | None = None
-    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -2535,11 +2504,9 @@ class Http(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
-    stack: Literal["rfc", "linux"] | None = None
     gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
-    pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
@@ -2578,13 +2545,15 @@ class Connections(Declared, role="flows"):
     Source: DCN 2004, Sec. 4.1; tmix
 
     Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size, with
-    prague by more than the 8 B of accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has
-    reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt
-    acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with stack =
-    linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name
-    has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
-    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
-    access_delay or a round trip, not both
+    prague by more than the 8 B of accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave
+    profile out, or say ns2 or another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts:
+    profile = linux, without ns2_rules and send_jitter; send_jitter, limited_transmit, source_quench, ns2_rules and
+    vegas_rules are of the papers' hosts: profile = ns2 or another than linux; decbit and ut_lt acknowledge every
+    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile = linux, which has
+    1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60
+    characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
+    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
+    trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2608,10 +2577,13 @@ class Connections(Declared, role="flows"):
             (default: lognormal(median = 300 ms, sigma = 1.5, high = 100 s); chosen here)
         concurrent: The probability that a connection is concurrent: both ends then send as many units, each after
             its own times. (default: 0.05; at least 0 and at most 1; chosen here)
-        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
-            paper's are asked for)
-        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
-            1000000000; RFC 9293)
+        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
+            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
+            the papers' hosts have; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
+            9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
@@ -2620,12 +2592,6 @@ class Connections(Declared, role="flows"):
             ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
-            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
-        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
-            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
-        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
-            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -2633,36 +2599,31 @@ class Connections(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
-            the profile says; RFC 3042)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
+            hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
             said here. (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
-            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
+            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
+            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
-        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
-            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
-            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
-        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
             several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
             none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
             DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
-            Linux, tcp_cubic.c; RFC 9406)
+        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
+            tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
-        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
-            1996)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
-            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
+            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
+            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2747,15 +2708,12 @@ class Connections(Declared, role="flows"):
     answer_time: str = "exponential(mean = 20 ms)"
     think_time: str = "lognormal(median = 300 ms, sigma = 1.5, high = 100 s)"
     concurrent: float = 0.05
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
     initial_window: float | None = None
     initial_ssthresh: float | None = None
-    restart_window: float | None = None
-    cwnd_validation: Literal["none", "linux"] | None = None
-    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -2766,11 +2724,9 @@ class Connections(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
-    stack: Literal["rfc", "linux"] | None = None
     gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
-    pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
