@@ -8,7 +8,8 @@
 First the group, by its name, or a link by its, or nothing for all flows and the first link under study; then the
 quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had. What comes `within` a
 part of the best value, or an amount of it, the larger of the two, is as good as the best: `TOLERANCE` and `GRAIN`
-unless the goal says otherwise. Amounts of a percentage are in points; `within 0 %` tells apart all that intervals do.
+unless the goal says otherwise, and so among those that keep a bound. Amounts of a percentage are in points; `within
+0 %` tells apart all that intervals do.
 
 | quantity | of |
 |---|---|
@@ -58,7 +59,7 @@ OF_ALL = {
 """Quantities of all flows and of the link as a person names them."""
 
 TOLERANCE = 5
-"""Per cent of the best value: what is as good as the best of `least` and `most`, unless a goal says otherwise. Of two
+"""Per cent of the best value: what is as good as the best, unless a goal of `least` or `most` says otherwise. Of two
 waits of a second a person does not notice which is shorter by 50 ms."""
 
 GRAIN = {"ms": "1 ms", "%": "0.1 points"}
@@ -77,7 +78,7 @@ class Goal:
     `text`: as it was said, with the tolerance that holds. `group`: of flows, None for all and the link. `metric` and
     `column`: what is measured, and the column of `Comparison.runs`. `sense` and `bound`: the bound in the column's
     unit; None where as little or as much as can be had is asked for. `shown`: unit and factor in which values are
-    shown. `part` of the best value and `grain`, in the column's unit: the tolerance of such a goal; 0 for a bound.
+    shown. `part` of the best value and `grain`, in the column's unit: the tolerance.
     """
 
     text: str
@@ -87,8 +88,8 @@ class Goal:
     bound: float | None
     sense: Literal["below", "above"]
     shown: tuple[str, float]
-    part: float = 0.0
-    grain: float = 0.0
+    part: float
+    grain: float
 
     def within(self, best: float) -> float:
         """By how much a value may miss the best and be as good, in the column's unit."""
@@ -160,7 +161,7 @@ def _goal(text: str, about: Known) -> Goal:
             raise error(f"says no quantity of {group}: one of {', '.join(OF_GROUPS)}")
         raise error('must be a quantity and a bound, such as "voip p99 below 30 ms" or "web response p50 least"')
     if bound is not None and re.search(r"(^| )within ", bound[3]):
-        raise error('a bound has no tolerance: only least and most are "within" something')
+        raise error('a bound has no tolerance of its own: only least and most are "within" something')
     name = bound[1] if bound is not None else extreme[1] if extreme is not None else ""
     rate: float = dict(about.links)[link]
     if group is not None:
@@ -186,14 +187,16 @@ def _goal(text: str, about: Known) -> Goal:
         shown = _rate_unit(bound[3] if bound is not None else "", rate)
     else:
         shown = (metric.unit, metric.factor)
+    usual = " or ".join(filter(None, (f"{TOLERANCE} %", GRAIN.get(shown[0]))))
     if bound is None:
         assert extreme is not None
         sense: Literal["below", "above"] = "below" if extreme[2] == "least" else "above"
-        usual = " or ".join(filter(None, (f"{TOLERANCE} %", GRAIN.get(shown[0]))))
         text, within = (f"{text} within {usual}", usual) if extreme[3] is None else (text, extreme[3].strip())
         part, grain = _tolerance(within, shown, metric, rate, error)
         return Goal(text, group, metric, where, None, sense, shown, part, grain)
-    return Goal(text, group, metric, where, _bound(bound[3], shown[0], metric, rate, error), SENSES[bound[2]], shown)
+    limit = _bound(bound[3], shown[0], metric, rate, error)
+    tolerance = _tolerance(usual, shown, metric, rate, error)
+    return Goal(text, group, metric, where, limit, SENSES[bound[2]], shown, *tolerance)
 
 
 def _subject(text: str, about: Known, error: Error) -> tuple[str | None, str, str]:

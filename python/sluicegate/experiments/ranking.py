@@ -2,7 +2,7 @@
 
 Disciplines that miss the fewest goals come first, and of them those of which the intervals leave the fewest open. Among
 equals the goals decide one after another. One discipline is better than another in a goal when the paired interval
-tells them apart and, for `least` and `most`, the means differ by more than the tolerance. "As good as" is not
+tells them apart and the means differ by more than the tolerance. "As good as" is not
 transitive (10 and 10.4 ms, 10.4 and 10.8 ms), so a goal divides into levels from the best on: those than which none is
 better, then the same among the rest, with the tolerance of their own best value. Of one level the next goal decides.
 
