@@ -11,12 +11,12 @@ import sluicegate as sg
 
 
 def test_the_gains_by_hand() -> None:
-    """b = gain·T_dec/(N·T_update) = 2/9·128/2000; beta = gain·b/(N·n) = 2/9·5000/(400·12500/160)."""
+    """b = gain·T_dec/(N·T_update) = 2/9·128/2000; beta = gain·b/(N·n) = 2/9·3333/(400·8333/160)."""
     dcn = sg.design_dcn(flows=2000)
     assert dcn.queue.b == pytest.approx(0.014222, rel=1e-4)
     assert dcn.queue.a == pytest.approx(dcn.queue.b * 1.7 / 1.8)
     afd = sg.design_afd(rate="100 Mbit/s", flows=400)
-    assert afd.queue.beta == pytest.approx(2 / 9 * 5000 / (400 * 12500 / 160))
+    assert afd.queue.beta == pytest.approx(2 / 9 * 3333 / (400 * 1e8 / 12_000 / 160))
     assert afd.queue.alpha == pytest.approx(afd.queue.beta * 1.7 / 1.8)
     for design in (dcn, afd):
         assert design.gain_margin == pytest.approx(9.26, abs=0.01)

@@ -59,10 +59,10 @@ def test_warnings_say_what_does_not_suit() -> None:
 
 @pytest.mark.parametrize("ecn", [False, True], ids=["drops", "marks"])
 def test_the_queue_stays_at_its_target(ecn: bool) -> None:
-    """20 TCPs on 10 Mbit/s with round trips of 60 ms and the queue's 40 ms: the queue is at q_ref, and steady."""
-    queue = sg.design_pi(rate="10 Mbit/s", rtt="100 ms", flows=20, q_ref=50, ecn=ecn).queue
-    net = sg.dumbbell(rate="10 Mbit/s", delay="20 ms", queue=queue)
-    tcp = sg.Tcp(20, "newreno", profile="ns2", window=1000, access_rate="100 Mbit/s", access_delay="10 ms", ecn=ecn)
+    """20 of Linux's Renos on 10 Mbit/s, 60 ms of round trip and 60 ms of queue: the queue is at q_ref, and steady."""
+    queue = sg.design_pi(rate="10 Mbit/s", rtt="120 ms", flows=20, q_ref=50, ecn=ecn).queue
+    net = sg.dumbbell(rate="10 Mbit/s", delay="1 ms", queue=queue)
+    tcp = sg.Tcp(20, "reno", profile="linux", rtt="60 ms", ecn=ecn)
     run = sg.simulate(net, tcp, duration="160 s", warmup="60 s", seed=1)
     packets = run.queue.filter(run.queue["time_s"] > 60)["queue_packets"]
     assert packets.mean() == pytest.approx(50, abs=5)

@@ -101,7 +101,7 @@ RED = "\n".join(
         "adaptive_": 1, "top_": 0.5, "bottom_": 0.01, "alpha_": 0.01, "beta_": 0.9, "interval_": 0.5,
     }.items()
 )  # fmt: skip
-GAINS = sg.design_pi(rate="1 Mbit/s", rtt="500 ms", flows=32).queue
+GAINS = sg.design_pi(rate="1 Mbit/s", rtt="500 ms", flows=32, packet_size="1000 B").queue
 QUEUES = {
     # Kind and lines in ns-2, and the same here.
     "pi": (

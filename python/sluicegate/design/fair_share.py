@@ -103,7 +103,7 @@ def design_afd(
     rate: str,
     flows: int,
     q_ref: int | None = None,
-    packet_size: str = "1000 B",
+    packet_size: str = "1500 B",
     b: int | None = None,
     w: float | None = None,
     gain: float | None = None,

@@ -10,9 +10,8 @@ from .pi import design_pi
 
 
 def footing(*, rate: str, rtt: str, flows: int, queue: int, limit: int, packet_size: str = "1500 B") -> dict[str, str]:
-    """Keys below [queue], and their values: a buffer of `limit` packets and a target of `queue` packets on a link of
-    that `rate`, shared by so many TCP `flows` with packets of `packet_size` whose round trip, queueing included, is
-    `rtt`."""
+    """Keys below [queue], and their values: a buffer of `limit` packets and a target of `queue`, of `packet_size` each,
+    on a link of that `rate`, shared by so many TCP `flows` whose round trip, queueing included, is `rtt`."""
     gains = design_pi(rate=rate, rtt=rtt, flows=flows, q_ref=queue, packet_size=packet_size).queue
     low, high = f"{2 * queue // 3}", f"{4 * queue // 3}"
     return {

@@ -66,7 +66,7 @@ def design_pi(
     rtt: str,
     flows: int,
     q_ref: int = 50,
-    packet_size: str = "1000 B",
+    packet_size: str = "1500 B",
     w: float = 170.0,
     ecn: bool = False,
 ) -> PiDesign:
