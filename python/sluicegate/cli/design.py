@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
 app.add_typer(design, name="design", short_help="Choose a discipline's parameters for a link, by the paper's rules.")
 
+PacketSize = Annotated[str, typer.Option(help="Length of a typical packet.")]
+
 
 @design.command(
     "red",
@@ -26,7 +28,7 @@ app.add_typer(design, name="design", short_help="Choose a discipline's parameter
 \b
 sluicegate design red --rate "45 Mbit/s" --rtt "100 ms" --burst 50
 sluicegate design red --rate "10 Mbit/s" --rtt "40 ms" --burst 20 \\
-    --delay-target "20 ms" --ecn --dev eth0
+    --delay-target "20 ms" --flows 9 --ecn --dev eth0
 """,
 )
 @answers
@@ -37,8 +39,13 @@ def design_red(
     delay_target: Annotated[
         str | None, typer.Option(help="Average queueing delay wanted under load. [what the burst needs]")
     ] = None,
-    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
-    max_p: Annotated[float, typer.Option(help="The probability as the average reaches max_th.")] = 0.02,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", help="So many long TCP flows at once, for which the delay is held.")
+    ] = None,
+    packet_size: PacketSize = "1500 B",
+    max_p: Annotated[
+        float | None, typer.Option(help="The probability as the average reaches max_th. [what the flows take, or 0.02]")
+    ] = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
     dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the line for tc.")] = "DEV",
     as_json: Json = False,
@@ -47,8 +54,9 @@ def design_red(
     from ..design import red as designs
 
     done = designs.design_red(
-        rate=rate, rtt=rtt, burst=burst, delay_target=delay_target, packet_size=packet_size, max_p=max_p, ecn=ecn
-    )
+        rate=rate, rtt=rtt, burst=burst, delay_target=delay_target, flows=flows, packet_size=packet_size, max_p=max_p,
+        ecn=ecn,
+    )  # fmt: skip
     if as_json:
         print(json.dumps(done.record(dev), ensure_ascii=False))
     else:
@@ -71,7 +79,7 @@ def design_pi(
     rtt: Annotated[str, typer.Option(help='The longest typical round trip, queueing included, such as "246 ms".')],
     flows: Annotated[int, typer.Option(metavar="N", help="So many long TCP flows, at least.")],
     q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 50,
-    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    packet_size: PacketSize = "1500 B",
     w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 170.0,
     ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
     as_json: Json = False,
@@ -144,7 +152,7 @@ def design_afd(
     rate: Annotated[str, typer.Option(help='Rate of the link, such as "100 Mbit/s".')],
     flows: Flows,
     q_ref: Target = None,
-    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    packet_size: PacketSize = "1500 B",
     b: Annotated[
         int | None,
         typer.Option("--b", metavar="PACKETS", help="Packets in the shadow buffer. [AFD's own for the link]"),

@@ -1,8 +1,23 @@
 """Parameters for RED, each with the rule of the paper that it follows (Floyd & Jacobson 1993, Secs. V to VIII).
 
 The paper leaves the best average queue open (Sec. VI-C): who designs says what it shall be, as a delay target, or takes
-the least thresholds that the burst allows. What else the paper has no number for is decided here; docs/choosing-red.md
-has the list, with reasons.
+the least thresholds that the burst allows. Three things decide whether the queue is then there, midway between the
+thresholds; below, C is the rate in packets, R the round trip without queues, d the delay midway, n the flows.
+
+- max_p. n flows fill C(R + d) packets with windows of W = C(R + d)/n. A window that grows by a packet in each round
+  trip and is halved at a loss rises from 2/3 to 4/3 of its mean W, in 2W/3 round trips: one loss in W(2W + 3)/3
+  packets, p = 3/(W(2W + 3)), which is 3/(2W²) for large W (Mathis, Semke, Mahdavi & Ott 1997). Method 2 signals p of
+  the arrivals where p_b = p/(2 - p) (Sec. VII), and midway p_b is max_p/2. Linux counts the packets that an
+  acknowledgement covers, so that delayed ones change nothing.
+- w_q. The loop of Hollot, Misra, Towsley & Gong (INFOCOM 2001) has a delay of R + d, poles at R + d, at W(R + d)/2 and
+  at the average's time constant T, and at rest the gain C(R + d)W²/4 · ∂p/∂q, which is (R + d)/d at most. With
+  T = 3(R + d)²/d its gain margin is 1.7 or more for every W and d; with much less the average swings between 0 and
+  max_th.
+- Room. A window swings by a third of its mean, and with one flow so does the queue: by (R + d)/3. n flows lose at
+  different times: the standard deviation of their sum is (R + d)/√(27n), and 1.3 of it, (R + d)/(4√n), have to fit
+  (measured with Linux's hosts). The thresholds are d/2 away.
+
+What else the paper has no number for is decided here; docs/choosing-red.md has the list, with reasons.
 """
 
 from __future__ import annotations
@@ -14,17 +29,19 @@ from dataclasses import dataclass
 from .. import _core
 from .._generated import Red
 from ..quantities import checked, duration, quantity
-from ..theory.red import average_after_burst, largest_burst, largest_w_q, marked_share, step_response, weight_of
+from ..theory.red import average_after_burst, largest_burst, largest_w_q, marked_share, weight_of
 from ..theory.red import time_constant as arrivals_of
 from .linux import LinuxRed, linux_red
 
-USUAL_W_Q = 0.002
 LEAST_W_Q = 0.001
 MOST_ROUND_TRIPS = 10
 LEAST_MIN_TH = 5
 LEAST_MIN_TH_OF_TARGET = 3
+LEAST_TARGET = 5
+"""Packets: bursts alone keep more than so many waiting (measured with Linux's hosts)."""
+USUAL_MAX_P = 0.02
 MOST_MAX_P = 0.1
-MOST_BURST = 10**9
+MOST = 10**9
 
 
 @dataclass(frozen=True)
@@ -54,6 +71,7 @@ class RedDesign:
         rtt_s: A round trip without queues, in seconds.
         burst: Packets that shall pass without a signal, back to back into an empty queue.
         packet_bytes: The length of a packet.
+        flows: The long TCP flows that max_p is for; None if none were given.
         delay_target_s: The average queueing delay that was asked for, in seconds; None if none was.
         linux: What Linux makes of it; None when it cannot, and `linux_refusal` says why.
         linux_refusal: See `linux`.
@@ -66,6 +84,7 @@ class RedDesign:
     rtt_s: float
     burst: int
     packet_bytes: int
+    flows: int | None
     delay_target_s: float | None
     linux: LinuxRed | None
     linux_refusal: str | None
@@ -117,6 +136,7 @@ class RedDesign:
             "rtt_s": self.rtt_s,
             "burst": self.burst,
             "packet_bytes": self.packet_bytes,
+            "flows": self.flows,
             "delay_target_s": self.delay_target_s,
             "queue": {"discipline": "red"} | self.values(),
             "rules": [vars(rule) for rule in self.rules],
@@ -135,16 +155,19 @@ def design_red(
     rtt: str,
     burst: int,
     delay_target: str | None = None,
-    packet_size: str = "1000 B",
-    max_p: float = 0.02,
+    flows: int | None = None,
+    packet_size: str = "1500 B",
+    max_p: float | None = None,
     ecn: bool = False,
 ) -> RedDesign:
     """Choose RED's parameters for a link by the rules of the paper's Secs. V to VIII.
 
     `rate`: of the link. `rtt`: a typical round trip of its flows without queues. `burst`: how many packets may arrive
     back to back at an empty queue without a signal. `delay_target`: the average queueing delay under load (default:
-    what the least thresholds for the burst give). `packet_size`: of a typical packet. `max_p`: the probability p_b at
-    max_th. `ecn`: mark what can carry a mark, and drop the others; at max_th and above drop, as RFC 3168 asks.
+    what the least thresholds for the burst give). `flows`: how many long TCP flows, with Reno's congestion control, the
+    delay is to be held for. `packet_size`: of a typical packet. `max_p`: the probability p_b at max_th (default: what
+    `flows` take, or 0.02 without). `ecn`: mark what can carry a mark, and drop the others; at max_th and above drop,
+    as RFC 3168 asks.
 
     Raises `ScenarioError` when a value is wrong. Rules that conflict give `warnings`.
     """
@@ -152,43 +175,72 @@ def design_red(
     rtt_s = quantity("rtt", rtt, "network.delay") / 1e9
     packet = quantity("packet_size", packet_size, "flows.0.packet_size")
     target_s = None if delay_target is None else quantity("delay_target", delay_target, "network.delay") / 1e9
-    checked("max_p", max_p, "queue.red.max_p")
-    if isinstance(burst, bool) or not isinstance(burst, int) or not 1 <= burst <= MOST_BURST:
-        raise _core.ScenarioError(f"burst = {burst}: must be a whole number of packets, from 1 to {MOST_BURST}")
-    return _Designer(rate_bps, rtt_s, burst, packet, target_s, max_p, ecn).design()
+    for name, value, of in (("burst", burst, "packets"), ("flows", 1 if flows is None else flows, "flows")):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+            raise _core.ScenarioError(f"{name} = {value}: must be a whole number of {of}, from 1 to {MOST}")
+    if max_p is not None:
+        checked("max_p", max_p, "queue.red.max_p")
+        if flows is not None:
+            raise _core.ScenarioError(f"max_p = {max_p:g}: follows from flows = {flows}; leave one of them out")
+    return _Designer(rate_bps, rtt_s, burst, packet, target_s, flows, max_p, ecn).design()
+
+
+def share_of(window: float) -> float:
+    """The share of packets that a Reno flow must lose for a window of so many packets on average, at most 1."""
+    return min(1.0, 3 / (window * (2 * window + 3)))
+
+
+def window_of(share: float) -> float:
+    """The window of which `share_of` is this share."""
+    return (math.sqrt(9 + 24 / share) - 3) / 4
+
+
+def swing_of(flows: int) -> float:
+    """By what part of their sum the windows of so many flows swing about it."""
+    return 1 / 3 if flows == 1 else 1 / (4 * math.sqrt(flows))
 
 
 class _Designer:
     """One design in the making: what was asked for, and the rules and warnings so far."""
 
     def __init__(
-        self, rate: int, rtt: float, burst: int, packet: int, target: float | None, max_p: float, ecn: bool
+        self,
+        rate: int,
+        rtt: float,
+        burst: int,
+        packet: int,
+        target: float | None,
+        flows: int | None,
+        max_p: float | None,
+        ecn: bool,
     ) -> None:
         self.rate, self.rtt, self.burst, self.packet = rate, rtt, burst, packet
-        self.target, self.max_p, self.ecn = target, max_p, ecn
+        self.target, self.flows, self.max_p, self.ecn = target, flows, max_p, ecn
         self.per_second = rate / (8 * packet)
         self.per_round_trip = self.per_second * rtt
+        self.middle = 0.0
+        """Packets midway between the thresholds, before they are rounded."""
         self.rules: list[Rule] = []
         self.warnings: list[str] = []
 
     def design(self) -> RedDesign:
         min_th = self.choose_min_th()
         w_q = self.choose_w_q(min_th)
-        max_th = self.choose_max_th(min_th, w_q)
-        self.explain_max_p(min_th, max_th)
+        max_th = self.choose_max_th(min_th)
+        max_p = self.choose_max_p(max_th)
         limit = self.choose_limit(max_th)
         if self.ecn:
             why = "marks what can carry a mark; at max_th and above it drops, so that the average stays bounded"
             self.rules.append(Rule("action", "=", "mark", why, "Sec. III; RFC 3168, Sec. 7"))
-        queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=self.max_p, limit=limit)
+        queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=max_p, limit=limit)
         if self.ecn:
-            queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=self.max_p, limit=limit, action="mark")
+            queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=max_p, limit=limit, action="mark")
         linux = linux_red(
             w_q=w_q,
             min_th=min_th,
             max_th=max_th,
             limit=limit,
-            max_p=self.max_p,
+            max_p=max_p,
             burst=self.burst,
             packet=self.packet,
             rate=self.rate,
@@ -202,6 +254,7 @@ class _Designer:
             rtt_s=self.rtt,
             burst=self.burst,
             packet_bytes=self.packet,
+            flows=self.flows,
             delay_target_s=self.target,
             linux=None if isinstance(linux, str) else linux,
             linux_refusal=linux if isinstance(linux, str) else None,
@@ -225,25 +278,23 @@ class _Designer:
             if round(wanted / 2) < LEAST_MIN_TH_OF_TARGET:
                 why = f"the least that the paper tries; the delay target is only {wanted:.3g} packets long"
                 source = "Sec. VI-C; Figs. 5 and 14"
+        self.middle = 2.0 * min_th if self.target is None else max(self.target * self.per_second, 1.5 * min_th)
         self.rules.append(Rule("min_th", "=", min_th, why, source))
         return min_th
 
     def choose_w_q(self, min_th: int) -> float:
-        """The weight: eq. (3) holds always, rule 1 of Sec. VIII-A where eq. (3) lets it, time scales where both do."""
+        """The weight: the largest that lets the burst pass by eq. (3), and of which the average does not oscillate."""
+        trip = self.per_round_trip + self.middle
         highest = largest_w_q(min_th, self.burst)
-        quickest, slowest = weight_of(self.per_round_trip), weight_of(MOST_ROUND_TRIPS * self.per_round_trip)
-        wanted = min(max(USUAL_W_Q, slowest), quickest)
-        if max(wanted, LEAST_W_Q) < highest:
-            w_q = max(LEAST_W_Q, _rounded(wanted, up=wanted == slowest and _rounded(wanted, up=True) < highest))
-        else:
-            w_q = _rounded(highest, up=False)
-            w_q = w_q if average_after_burst(self.burst, w_q) < min_th else _rounded(w_q * 0.999, up=False)
+        steady, slowest = weight_of(3 * trip * trip / self.middle), weight_of(MOST_ROUND_TRIPS * trip)
+        w_q = _rounded_down(min(highest, steady))
+        w_q = w_q if average_after_burst(self.burst, w_q) < min_th else _rounded_down(w_q * 0.999)
         after = average_after_burst(self.burst, w_q)
-        packets = arrivals_of(w_q) if w_q < 1 else 0.0
-        trips = packets / self.per_round_trip
+        packets = arrivals_of(w_q)
+        trips = packets / trip
         why = (
-            f"a burst of {self.burst} packets leaves the average at {after:.3g}; "
-            f"it follows within {packets:.4g} packets, {duration(packets / self.per_second)} or {trips:.3g} round trips"
+            f"a burst of {self.burst} packets leaves the average at {after:.3g}; it follows within {packets:.4g} "
+            f"packets, {duration(packets / self.per_second)} or {trips:.3g} round trips, queueing included"
         )
         allowed = f"the burst leaves the average below min_th = {min_th}"
         if highest == 1:
@@ -251,90 +302,110 @@ class _Designer:
         self.rules += [
             Rule("w_q", "=", w_q, why, "Secs. VI-A, VI-B"),
             Rule("w_q", "≤" if highest == 1 else "<", highest, allowed, "Sec. VI-A, eq. (3)"),
-            Rule("w_q", "≥", LEAST_W_Q, "the average must not lag too far behind the queue", "Sec. VIII-A, rule 1"),
+            Rule("w_q", "≤", steady, "the average does not oscillate", "Sec. VII; Hollot et al. 2001"),
             Rule("w_q", "≥", slowest, f"it follows within {MOST_ROUND_TRIPS} round trips", "Sec. III; 10: chosen here"),
-            Rule("w_q", "≤", quickest, "no quicker than a round trip, when senders react", "Sec. VIII: time scales"),
         ]
-        if w_q < LEAST_W_Q:
-            self.warn_of_burst(min_th, highest)
-        elif w_q < slowest * 0.999:
-            need = self.least_min_th(slowest)
-            self.warnings.append(
-                f"w_q = {w_q:g} follows the queue within {trips:.3g} round trips only: a burst of {self.burst} "
-                f"packets, {duration(self.burst / self.per_second)} of this link, is long beside a round trip. Within "
-                f"{MOST_ROUND_TRIPS} (Sec. III) bursts up to {largest_burst(min_th, slowest)} packets pass; this one "
-                f"would with min_th = {need}, a delay target of {duration(2 * need / self.per_second)}"
-            )
-        elif w_q > quickest * 1.001:
-            self.warnings.append(
-                f"w_q = {w_q:g} averages over {trips:.3g} round trips, quicker than senders react: on a link this fast "
-                f"the time scales of Sec. VIII would ask for w_q ≤ {quickest:.3g}, rule 1 of Sec. VIII-A asks for "
-                f"{LEAST_W_Q:g} at least. Rule 1 was kept"
-            )
+        if w_q < slowest * 0.99:
+            self.warn_of_slowness(min_th, highest < steady, trips, slowest)
         return w_q
 
-    def warn_of_burst(self, min_th: int, highest: float) -> None:
-        need = self.least_min_th(LEAST_W_Q)
+    def warn_of_slowness(self, min_th: int, by_burst: bool, trips: float, slowest: float) -> None:
+        if by_burst:
+            need = self.least_min_th(slowest)
+            self.warnings.append(
+                f"a burst of {self.burst} packets, {duration(self.burst / self.per_second)} of this link, is long for "
+                f"min_th = {min_th}: by eq. (3) the average follows the queue within {trips:.3g} round trips only. "
+                f"Within {MOST_ROUND_TRIPS} (Sec. III) bursts up to {largest_burst(min_th, slowest)} packets pass; "
+                f"this one would with min_th = {need}, a delay target of {duration(2 * need / self.per_second)}"
+            )
+            return
+        what = f"min_th = {min_th}" if self.target is None else f"a delay target of {duration(self.target)}"
         self.warnings.append(
-            f"a burst of {self.burst} packets does not fit the delay target: with min_th = {min_th} eq. (3) asks for "
-            f"w_q < {highest:.3g}, rule 1 of Sec. VIII-A for {LEAST_W_Q:g} at least. Eq. (3) was kept, and the average "
-            f"follows slowly. With w_q = {LEAST_W_Q:g} bursts up to {largest_burst(min_th, LEAST_W_Q)} packets pass; "
-            f"this one would with min_th = {need}, a delay target of {duration(2 * need / self.per_second)}"
+            f"{what} is short beside the round trip of {duration(self.rtt)}: the average follows the queue within "
+            f"{trips:.3g} round trips only, for it would oscillate if it were quicker. Within {MOST_ROUND_TRIPS} "
+            f"(Sec. III) it would with a delay target of {duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
         )
 
-    def choose_max_th(self, min_th: int, w_q: float) -> int:
-        rise = self.burst * step_response(self.per_round_trip, w_q)
+    def choose_max_th(self, min_th: int) -> int:
+        """So that the delay is midway. With `choose_w_q` a burst that stays for a round trip raises the average by less
+        than from here to there, 1.2 min_th at most, as rule 3 of Sec. VIII-A asks."""
         if self.target is None:
-            max_th = max(3 * min_th, min_th + math.floor(rise) + 1)
-            why, source = "3 times min_th, as in the paper's simulations", "Sec. V, Figs. 3 and 5"
-            if max_th > 3 * min_th:
-                why = f"min_th and more than the {rise:.3g} packets that a burst raises the average by in a round trip"
-                source = "Sec. VI-C; Sec. VIII-A, rule 3"
-            self.rules.append(Rule("max_th", "=", max_th, why, source))
-            return max_th
+            self.rules.append(Rule("max_th", "=", 3 * min_th, "3 times min_th", "Sec. V, Figs. 3 and 5"))
+            return 3 * min_th
         wanted = self.target * self.per_second
         max_th = max(2 * min_th, round(2 * wanted) - min_th)
         why = "the delay target is midway between the thresholds"
-        if (least := 2 * min_th) == max_th:
+        if max_th == 2 * min_th:
             why = "the least that is useful: twice min_th"
         self.rules.append(Rule("max_th", "=", max_th, why, "Sec. VI-C; Sec. VIII-A, rule 3"))
-        middle = (min_th + max_th) / 2
-        if wanted < 0.9 * middle:
+        if wanted < LEAST_TARGET:
             self.warnings.append(
-                f"the delay target, {duration(self.target)}, is only {wanted:.3g} packets: min_th = {min_th} and "
-                f"max_th = {least} hold the average near {duration(middle / self.per_second)}. Less would leave the "
-                f"link idle too often (Sec. VI-C)"
+                f"the delay target, {duration(self.target)}, is only {wanted:.3g} packets, and bursts alone keep more "
+                f"waiting: {duration(LEAST_TARGET / self.per_second)}, {LEAST_TARGET} packets, can be held. With less "
+                f"the link would be idle too often (Sec. VI-C)"
             )
         if (alone := self.burst / self.per_second) > self.target:
             self.warnings.append(
                 f"a burst of {self.burst} packets takes {duration(alone)} to send: its last packets wait longer than "
                 f"the delay target, which is for the average (Sec. III)"
             )
-        if rise >= max_th - min_th:
-            self.warnings.append(
-                f"a burst raises the average by up to {rise:.3g} packets in a round trip, and max_th - min_th = "
-                f"{max_th - min_th}: the average can swing up to max_th, where flows are signalled all at once "
-                f"(Sec. VIII-A, rule 3). Allow a shorter burst or a longer delay"
-            )
         return max_th
 
-    def explain_max_p(self, min_th: int, max_th: int) -> None:
-        share = marked_share("section7", self.max_p)
-        middle, most = (
-            (self.per_round_trip + queue) * math.sqrt(2 * marked_share("section7", p) / 3)
-            for queue, p in (((min_th + max_th) / 2, self.max_p / 2), (max_th, self.max_p))
-        )
-        why = (
-            f"at most {share:.2g} of arrivals are signalled below max_th; by √(3/2p) that is room for about "
-            f"{_count(middle)} long TCP flows midway between the thresholds, and {_count(most)} at max_th"
-        )
-        source = "Sec. VII: 1/50" if self.max_p == 0.02 else "as given; Sec. VII has 1/50"
-        self.rules.append(Rule("max_p", "=", self.max_p, why, source))
-        if self.max_p > MOST_MAX_P:
+    def choose_max_p(self, max_th: int) -> float:
+        """What the flows take midway between the thresholds, Sec. VII's 1/10 at most; without their number its 1/50."""
+        full = self.per_round_trip + self.middle
+        if self.flows is None:
+            max_p = USUAL_MAX_P if self.max_p is None else self.max_p
+            share = marked_share("section7", max_p)
+            midway = full / window_of(marked_share("section7", max_p / 2))
+            most = (self.per_round_trip + max_th) / window_of(share)
+            why = (
+                f"at most {share:.2g} of arrivals are signalled below max_th: room for about {_count(midway)} long TCP "
+                f"flows midway between the thresholds, and {_count(most)} at max_th"
+            )
+            source = "Sec. VII: 1/50" if max_p == USUAL_MAX_P else "as given; Sec. VII has 1/50"
+        else:
+            window = full / self.flows
+            share = share_of(window)
+            needed = 2 * share / (2 - share)
+            max_p = min(float(f"{needed:.3g}"), MOST_MAX_P)
+            why = (
+                f"midway {self.flows} flows have windows of {window:.3g} packets, for which "
+                f"3/(W(2W + 3)) = {share:.2g} of arrivals are signalled"
+            )
+            source = "Sec. VII; Mathis et al. 1997"
+            if needed > MOST_MAX_P:
+                self.warn_of_many(self.flows, window, needed)
+            elif 0.501 * self.middle < swing_of(self.flows) * full:
+                self.warn_of_few(self.flows)
+        self.rules.append(Rule("max_p", "=", max_p, why, source))
+        if max_p > MOST_MAX_P:
             self.warnings.append(
-                f"max_p = {self.max_p:g}: there should never be a reason to set it above {MOST_MAX_P:g} (Sec. VII); "
+                f"max_p = {max_p:g}: there should never be a reason to set it above {MOST_MAX_P:g} (Sec. VII); "
                 f"the steeper the probability, the more the average swings"
             )
+        return max_p
+
+    def warn_of_many(self, flows: int, window: float, needed: float) -> None:
+        least = window_of(marked_share("section7", MOST_MAX_P / 2))
+        most = math.floor((self.per_round_trip + self.middle) / least)
+        self.warnings.append(
+            f"{_are(flows)} too many for {duration(self.middle / self.per_second)}: windows of {window:.2g} packets "
+            f"take max_p = {min(needed, 1):.2g}, and there should never be a reason to set it above {MOST_MAX_P:g} "
+            f"(Sec. VII). That was kept, and the delay will be longer. "
+            f"{f'Up to {_are(most)} held there; ' if most else ''}{flows} would be with a delay target of "
+            f"{duration(flows * least / self.per_second - self.rtt)}"
+        )
+
+    def warn_of_few(self, flows: int) -> None:
+        delay, part = self.middle / self.per_second, swing_of(flows)
+        least = max(2, math.ceil(((self.rtt / delay + 1) / 2) ** 2))
+        self.warnings.append(
+            f"{_are(flows)} too few for {duration(delay)}: the queue swings by {duration(part * (self.rtt + delay))}, "
+            f"and the thresholds are {duration(delay / 2)} away. The link falls idle at times, the average reaches "
+            f"max_th, and the queue may not be held midway. {least} flows or more are held there; {flows} would be "
+            f"with a delay target of {duration(2 * part / (1 - 2 * part) * self.rtt)}"
+        )
 
     def choose_limit(self, max_th: int) -> int:
         trip = math.ceil(self.per_round_trip)
@@ -349,11 +420,14 @@ class _Designer:
         return math.floor(average_after_burst(self.burst, w_q)) + 1
 
 
-def _rounded(value: float, *, up: bool) -> float:
-    """To three digits, so that a person can write it, and to the side that keeps the bound."""
+def _rounded_down(value: float) -> float:
+    """To three digits, so that a person can write it, and below a bound."""
     digits = 2 - math.floor(math.log10(value))
-    turn = math.ceil if up else math.floor
-    return float(f"{turn(value * 10.0**digits) * 10.0**-digits:.3g}")
+    return float(f"{math.floor(value * 10.0**digits) * 10.0**-digits:.3g}")
+
+
+def _are(flows: int) -> str:
+    return "1 flow is" if flows == 1 else f"{flows} flows are"
 
 
 def _count(flows: float) -> str:
