@@ -50,12 +50,11 @@ series = false
 """
 
 ONE = {(1000, 1)}
-BUFFER = "the buffer of 50 packets, ns-2's default for all links, does not hold the bursts of segments of ten flows"
+BUFFER = "the buffer of 50 packets, ns-2's for all links, does not hold the bursts of segments of ten flows"
 BAND = "the thresholds of 5 and 15 packets, those of RED 1993, are a burst here: `sluicegate design red` chooses others"
 REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
     **{name: [({(1000, 10)}, BUFFER)]
-       for name in ("drop_tail", "random_drop", "decbit", "source_quench", "ut_lt", "drop_preference")},
-    **{name: [({(1000, 10)}, f"its classes are Drop Tail queues, and {BUFFER}")] for name in ("priority", "drr")},
+       for name in ("random_drop", "decbit", "source_quench", "ut_lt", "drop_preference")},
     "early_random_drop": [
         ({(1000, 1), (1000, 10)}, "drops 2 % above half of its buffer (Zhang 1989), 25 packets: less than one burst of "
          "segments, and windows of 333 packets and more live with 0.001 %"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._generated import DropTail
 from .plan import Plan
 from .target import Undeployable, Values
 
