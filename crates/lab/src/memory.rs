@@ -10,23 +10,27 @@ use crate::network::{NetworkParams, RunParams};
 use crate::section::Section;
 use crate::topology::LinkSpec;
 use sluicegate_base::{Rate, Size, Span};
-use sluicegate_netsim::SimPacket;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::Vectors;
+use sluicegate_netsim::{QueuedPacket, SimPacket};
 use sluicegate_tcp::{Connection, Host};
 
 /// The most that a scenario may take. It is the same everywhere, so that a scenario is valid on every machine or none.
 const MOST: f64 = 8.0 * (1u64 << 30) as f64;
 
+/// Bytes of a run of any kind with its results.
+const RUN: f64 = 4e6;
+
 /// Bytes of one flow in a dumbbell: its ends, and its four access links, events and row of the results, measured.
-const FLOW: f64 = 4500.0 + 2.0 * size_of::<Connection>() as f64;
+const FLOW: f64 = 2500.0 + 2.0 * size_of::<Connection>() as f64;
 
 /// Bytes of the histogram of its delays for each power of two that they span.
 const OCTAVE: f64 = 512.0;
 
-/// Bytes of a packet under way: itself, twice, as a pool grows by doubling; for TCP also what its sender remembers of it.
-const DATAGRAM: f64 = 2.0 * size_of::<SimPacket>() as f64;
-const SEGMENT: f64 = DATAGRAM + 400.0;
+/// Bytes of a packet in the network, as it is sent and as it is queued, and of what Linux's hosts remember of one until it is
+/// acknowledged: three times, as what holds them doubles when it is full, and the half is there until it is copied.
+const PACKET: f64 = 3.0 * (size_of::<SimPacket>() + size_of::<QueuedPacket>()) as f64;
+const RECORD: f64 = 3.0 * 130.0;
 
 /// How many times what its path holds a sender may have under way: twice in slow start, until it hears of the first loss, and
 /// more where what repairs a loss is lost too and all behind it waits.
@@ -36,10 +40,16 @@ const OVERSHOOT: f64 = 4.0;
 const SAMPLE: f64 = 176.0;
 
 /// Adds up the groups of flows of one scenario.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memory {
     flows: f64,
     bytes: f64,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { flows: 0.0, bytes: RUN }
+    }
 }
 
 impl Memory {
@@ -54,13 +64,13 @@ impl Memory {
         let count = group.members() as f64;
         let end = group.common.stop.map_or(run.duration, |stop| stop.min(run.duration));
         let lifetime = (end - group.common.start).as_secs();
-        let packets = match group.source.host() {
+        let (packets, records) = match group.source.host() {
             Some(host) => segments(group, host, path, lifetime, connections(&group.source, run)),
-            None => datagrams(group, path, lifetime),
+            None => (datagrams(group, path, lifetime), 0.0),
         };
-        let each = if group.source.host().is_some() { SEGMENT } else { DATAGRAM };
         self.flows += count;
-        self.bytes += count * (FLOW + OCTAVE * path.octaves(lifetime)) + packets * each + kept(&group.source, run);
+        self.bytes += count * (FLOW + OCTAVE * path.octaves(lifetime)) + kept(&group.source, run);
+        self.bytes += packets * PACKET + records * RECORD;
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
         if self.bytes > MOST {
             let share = packets / group.common.count as f64;
@@ -195,25 +205,30 @@ impl Path {
     /// How many powers of two the delays of a flow may span.
     fn octaves(&self, lifetime: f64) -> f64 {
         let least = self.there.max(1e-6);
-        let queueing = if self.is_own() { f64::INFINITY } else { OVERSHOOT * self.queueing };
+        let queueing = if self.is_own() { f64::INFINITY } else { 2.0 * self.queueing };
         let longest = (least + self.access + queueing).min(lifetime.max(least));
-        (longest / least).log2().ceil() + 2.0
+        (longest / least).log2().ceil() + 1.0
     }
 }
 
-/// The most packets that the senders of a group may have under way or remember; `connections`: that it may have at once, if
-/// they come and go.
-fn segments(group: &Group, host: &Host, path: &Path, lifetime: f64, connections: f64) -> f64 {
+/// The most packets of a group that are in the network, and that its senders remember; `connections`: that it may have at once,
+/// if they come and go.
+fn segments(group: &Group, host: &Host, path: &Path, lifetime: f64, connections: f64) -> (f64, f64) {
     let (mss, packet) = (f64::from(host.mss), f64::from(host.packet_bytes()));
-    let count = if group.source.way().is_some() { connections } else { group.common.count as f64 };
-    let window = host.window.min(group.size.unwrap_or(u64::MAX)) as f64 / mss;
+    let pooled = group.source.way().is_some();
+    let count = if pooled { connections } else { group.common.count as f64 };
+    let windows = count * host.window.min(group.size.unwrap_or(u64::MAX)) as f64 / mss;
     let first = count * host.initial_window.max(4.0);
+    // Those that start within this time are on their access links together, until the queue takes or drops what they send.
+    let time = path.access + 8.0 * packet * host.initial_window / path.own;
+    let spread = if pooled { 0.0 } else { group.common.spread.as_secs() };
     // Each packet that is acknowledged lets one more be under way than before.
     let acknowledged = path.rate.min(count * path.own) * lifetime / (8.0 * packet);
     // An acknowledgement that waits is one for two packets.
     let fits = path.rate * path.round_trip / (8.0 * packet) + (path.held[0] + 2.0 * path.held[1]) / packet;
-    let shared = if path.is_own() { f64::INFINITY } else { OVERSHOOT * fits };
-    (count * window).min(first + acknowledged.min(shared))
+    let more = acknowledged.min(if path.is_own() { f64::INFINITY } else { OVERSHOOT * fits });
+    let at_once = first * (2.0 * time / spread.max(1e-9)).min(1.0);
+    (windows.min(at_once + more), windows.min(first + more))
 }
 
 /// The most packets of a group that sends by the clock that wait before the network, or are in it.

@@ -1,9 +1,12 @@
 //! The inputs that the fuzzer has kept (`make fuzz`), through the same functions: none crashes, takes a second, or takes
 //! more memory than this.
 
+#[path = "shared/peak.rs"]
+mod peak;
 #[path = "../../../fuzz/src/targets.rs"]
 mod targets;
 
+use peak::peak_and_now;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,16 +36,6 @@ fn files(target: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
-}
-
-/// The most memory that this process has held since the last call, and what it holds now, in KiB; Linux tells.
-fn peak_and_now() -> Option<(u64, u64)> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let of =
-        |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.split_whitespace().nth(1)?.parse().ok());
-    let both = (of("VmHWM")?, of("VmRSS")?);
-    fs::write("/proc/self/clear_refs", "5").ok()?;
-    Some(both)
 }
 
 // Memory is that of the whole process; the other test needs next to none.

@@ -33,8 +33,8 @@ UNCONGESTED = Scheme(
 )
 DROP_TAIL = _scheme("Drop Tail", "drop_tail", GREY, "-", limit="240")
 # In byte mode p falls on a packet by its length, which spares acknowledgements and SYNs. The text says nothing on it
-# (unstated.py compares both). Nor does it say what packet PI counts in and how many AFD's shadow buffer holds: they have
-# what they have with packets of 1000 bytes.
+# (unstated.py compares both). Nor does it say what packet PI counts in and how many AFD's shadow buffer holds: both are
+# what they are with packets of 1000 bytes.
 PI = _scheme("PI", "pi", ORANGE, "--", q_ref="24", limit="1000", max_packet="1000 B", mode="byte")
 PI_ECN = _scheme("PI with ECN", "pi", ORANGE, "-", q_ref="24", limit="1000", max_packet="1000 B", mode="byte", ecn=True)
 PI_240 = _scheme("PI, q_ref 240", "pi", PURPLE, "--", q_ref="240", limit="1000", max_packet="1000 B", mode="byte")

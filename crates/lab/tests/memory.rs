@@ -1,0 +1,125 @@
+//! What a scenario is estimated to take of memory beside what its run takes.
+
+#[path = "shared/peak.rs"]
+mod peak;
+
+use peak::peak_and_now;
+use sluicegate_lab::Scenario;
+use sluicegate_lab::results::{summary, tables};
+use sluicegate_netsim::Sim;
+use std::env;
+use std::process::Command;
+
+const NETWORK: &str = r#"
+[network]
+rate = "100 Mbit/s"
+delay = "20 ms"
+
+[run]
+duration = "5 s"
+series = false
+"#;
+
+fn tcp(more: &str) -> String {
+    format!("{NETWORK}\n[[flows]]\nkind = \"tcp\"\nprofile = \"linux\"\n{more}")
+}
+
+fn web(more: &str) -> String {
+    format!("{NETWORK}\n[[flows]]\nkind = \"http\"\nprofile = \"linux\"\nspread = \"1 s\"\n{more}")
+}
+
+fn read(text: &str, sets: &[(&str, &str)]) -> Scenario {
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Scenario::read(text, "test.toml", &sets).unwrap()
+}
+
+type Case = (&'static str, String, &'static [(&'static str, &'static str)]);
+
+fn cases() -> Vec<Case> {
+    vec![
+        ("many flows", tcp("count = 5000"), &[("run.duration", "1 s")]),
+        ("papers' hosts", tcp("count = 5000").replace("linux", "ns2"), &[("run.duration", "1 s")]),
+        (
+            "one flow, a buffer that does not fill",
+            tcp("count = 1"),
+            &[("queue.limit", "100000"), ("network.rate", "1 Gbit/s")],
+        ),
+        ("large windows, a deep buffer", tcp("count = 100"), &[("queue.limit", "20000"), ("network.rate", "1 Gbit/s")]),
+        (
+            "a full window in each access link",
+            tcp("count = 20"),
+            &[("flows.0.access_rate", "40 Mbit/s"), ("network.rate", "1 Gbit/s")],
+        ),
+        (
+            "few acknowledgements",
+            tcp("count = 50\nreturn_path = [\"b\"]\npath = [\"a\"]").replace(
+                "[network]\nrate = \"100 Mbit/s\"\ndelay = \"20 ms\"\n",
+                "[[network.links]]\nname = \"a\"\nfrom = \"x\"\nto = \"y\"\nrate = \"100 Mbit/s\"\n\
+             [[network.links]]\nname = \"b\"\nfrom = \"y\"\nto = \"x\"\nrate = \"100 kbit/s\"\n",
+            ),
+            &[],
+        ),
+        ("BBR", tcp("count = 20\nalgorithm = \"bbr\""), &[("queue.limit", "2000")]),
+        ("losses", tcp("count = 100"), &[("network.loss", "0.05"), ("queue.limit", "5000")]),
+        ("web users", web("count = 1500"), &[]),
+        ("connections", web("arrivals = 400").replace("http", "connections").replace("spread = \"1 s\"\n", ""), &[]),
+        (
+            "a flood",
+            format!("{NETWORK}\n[[flows]]\nkind = \"udp\"\nrate = \"1 Gbit/s\"\naccess_rate = \"100 Mbit/s\""),
+            &[("run.duration", "2 s")],
+        ),
+    ]
+}
+
+/// Which case this process is to run; each has one of its own, as freed memory is not given back.
+const CASE: &str = "SLUICEGATE_MEMORY_CASE";
+
+/// The memory that the run of a case takes with its results, in bytes, where the system tells.
+#[test]
+#[ignore = "no_run_takes_more_than_its_estimate runs it"]
+fn one_run() {
+    let Ok(case) = env::var(CASE) else { return };
+    let (_, text, sets) = &cases()[case.parse::<usize>().unwrap()];
+    let Some((_, before)) = peak_and_now() else { return };
+    let scenario = read(text, sets);
+    let mut sim = Sim::new(scenario.plan().unwrap());
+    while sim.advance(1 << 16) {}
+    let outcome = sim.finish();
+    let made = (tables(&outcome, &scenario.names()), summary(&scenario, &outcome));
+    let (peak, _) = peak_and_now().unwrap();
+    drop(made);
+    println!("measured {}", 1024 * (peak - before));
+}
+
+#[test]
+fn no_run_takes_more_than_its_estimate() {
+    for (at, (what, text, sets)) in cases().into_iter().enumerate() {
+        let mut run = Command::new(env::current_exe().unwrap());
+        let done =
+            run.args(["--exact", "one_run", "--ignored", "--nocapture"]).env(CASE, at.to_string()).output().unwrap();
+        let said = String::from_utf8(done.stdout).unwrap();
+        let estimate = read(&text, sets).memory as f64;
+        let Some((_, told)) = said.split_once("measured ") else { continue };
+        let measured: f64 = told.lines().next().unwrap().parse().unwrap();
+        println!("{what}: estimated {:.1} MB, measured {:.1} MB", estimate / 1e6, measured / 1e6);
+        assert!(measured <= estimate, "{what}: {measured} bytes, estimated {estimate}");
+        assert!(
+            !what.starts_with("many") || estimate < 2.0 * measured,
+            "{what}: {measured} bytes, estimated {estimate}"
+        );
+    }
+}
+
+#[test]
+fn windows_count_as_far_as_their_path_holds_them() {
+    let long = [("run.duration", "600 s")];
+    let gigabyte = 1 << 30;
+    assert!(read(&web("count = 1500"), &long).memory < gigabyte);
+    assert!(read(&web("count = 10000"), &long).memory < gigabyte);
+    assert!(read(&tcp("count = 10000"), &[long[0], ("network.rate", "1 Gbit/s")]).memory < gigabyte);
+    // Where a flow's own link is the slowest, its window waits there: 10,000 of 16 MiB.
+    let text = tcp("count = 10000\naccess_rate = \"20 Mbit/s\"");
+    let sets = [long[0], ("network.rate", "1 Gbit/s")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let refused = Scenario::read(&text, "test.toml", &sets).err().expect("too much").0;
+    assert!(refused.contains("wait at its own access link"), "{refused}");
+}
