@@ -72,12 +72,18 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {'discipline = "fq_codel"': RED.replace("200", "50")},
         ["queue.limit = 50 packets", "max_th = 60 packets", "set limit to twice max_th"],
     ),
-    "buffer below a tenth of the product": (
-        {'discipline = "fq_codel"': 'discipline = "drop_tail"', '"10 ms"': '"20 ms"', "count = 50": "count = 10",
-         '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
-        ["queue.limit = 50 packets", "trip of 40 ms is 3333 packets", "10 TCP flows", "Raise limit to about 1055 p"],
+    "buffer below half of the product": (
+        {'discipline = "fq_codel"': 'discipline = "drop_tail"\nlimit = 527', '"10 ms"': '"20 ms"',
+         "count = 50": "count = 10", '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
+        ["queue.limit = 527 packets", "trip of 40 ms is 3333 packets", "10 TCP flows", "Raise limit to about 1055 p"],
     ),
-    "a flow's bound below a tenth of its product": (
+    "buffer below half of what BBR keeps under way": (
+        {'discipline = "fq_codel"': 'discipline = "drop_tail"\nlimit = 333', '"10 ms"': '"20 ms"',
+         TCP: 'kind = "tcp"\nprofile = "linux"\nalgorithm = "bbr"\ncount = 10',
+         '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
+        ["queue.limit = 333 packets", "333 packets: with 10 TCP flows BBR loses", "Raise limit to about 667 packets"],
+    ),
+    "a flow's bound below half of its product": (
         {'discipline = "fq_codel"': 'discipline = "sfb"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"',
          '"10 ms"': '"20 ms"', "count = 50": "count = 1"},
         ["queue.bin_max = 25 packets", "333 packets", "with 1 TCP flow the", "334 packets and bin_size to four f"],
@@ -89,9 +95,9 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["queue.classes.1.limit = 99 packets", "10 TCP flows", "Raise limit to about 1055 packets"],
     ),
     "the buffer of a class that is not described": (
-        {'discipline = "fq_codel"': 'discipline = "priority"', '"10 ms"': '"20 ms"', "count = 50": "count = 10",
+        {'discipline = "fq_codel"': 'discipline = "priority"', '"10 ms"': '"20 ms"', "count = 50": "count = 2",
          '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
-        ["queue.classes.0.limit = 50 packets", "10 TCP flows", "Raise limit to about 1055 packets"],
+        ["queue.classes.0.limit = 1000 packets", "2 TCP flows", "Raise limit to about 2358 packets"],
     ),
     "DCN's target too short": (
         {'discipline = "fq_codel"': 'discipline = "dcn"\nq_ref = 12', '"20 Mbit/s"': '"100 Mbit/s"',
@@ -382,11 +388,21 @@ def test_an_average_below_max_th_is_not_told() -> None:
         ),
         # A window that allows 16.2 Mbit/s: 94 % of what cells leave, 81 % of the link's rate.
         {'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"', "count = 50": "count = 1\nwindow = 27"},
-        # Fifty flows need less room than one, and live with larger steps; others fill the link.
+        # Ten flows need less room than one, a BBR flow alone less than several; fifty live with larger steps; others
+        # fill the link.
         {
-            'discipline = "fq_codel"': 'discipline = "drop_tail"',
+            'discipline = "fq_codel"': 'discipline = "drop_tail"\nlimit = 528',
+            '"10 ms"': '"20 ms"',
+            "count = 50": "count = 10",
             '"20 Mbit/s"': '"1 Gbit/s"',
             '"200 Mbit/s"': '"10 Gbit/s"',
+        },
+        {
+            'discipline = "fq_codel"': 'discipline = "drop_tail"\nlimit = 167',
+            '"10 ms"': '"20 ms"',
+            TCP: 'kind = "tcp"\nprofile = "linux"\nalgorithm = "bbr"',
+            '"20 Mbit/s"': '"100 Mbit/s"',
+            '"200 Mbit/s"': '"1 Gbit/s"',
         },
         {'discipline = "fq_codel"': 'discipline = "sfb"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
         {'discipline = "fq_codel"': 'discipline = "blue"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},

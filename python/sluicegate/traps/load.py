@@ -19,4 +19,9 @@ def lasting_alone(place: Place, there: Sequence[Group]) -> int:
     rest = sum(load_bps(group, place) for group in there if group.flow["kind"] in UNRESPONSIVE)
     if rest > place.rate_bps / 2 or any(not g.lasting and g.flow["kind"] != "telnet" for g in there):
         return 0
-    return sum(group.count for group in there if group.lasting and group.flow["kind"] == "tcp")
+    return sum(group.count for group in there if is_lasting_tcp(group))
+
+
+def is_lasting_tcp(group: Group) -> bool:
+    """Whether a group is TCP flows that last."""
+    return group.lasting and group.flow["kind"] == "tcp"
