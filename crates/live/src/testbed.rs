@@ -13,10 +13,9 @@ use crate::pump::{Clock, Drive, Driven, Pump, Traffic};
 use crate::shell::PEERS;
 use crate::tuples::packet;
 use sluicegate_base::{Rate, Span, Time};
-use sluicegate_lab::replay::flows::Flows;
 use sluicegate_lab::replay::packet::{Whose, decode};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, Plan};
+use sluicegate_netsim::{End, FlowPlan, Hop, Plan, hosts, owner};
 use sluicegate_tcp::params::Algorithm;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +58,6 @@ pub struct Left {
 /// The packets of a scenario's flows, told apart by ports.
 pub struct Planned {
     shared: Arc<Shared>,
-    hashes: Flows,
     flows: Vec<Known>,
     /// For each gate and port of whoever opened a connection: when its own way there is free.
     free: [Vec<Time>; 2],
@@ -76,6 +74,8 @@ struct Known {
     priority: u8,
     /// The number of its sender's host.
     host: Option<u32>,
+    /// Whether its connections come and go.
+    pooled: bool,
     /// The rate of each of its connections' own ways, where they come and go.
     rate: Option<Rate>,
 }
@@ -94,16 +94,18 @@ impl Traffic for Planned {
             self.strangers += 1;
             return None;
         };
-        let Known { ways, class, priority, host, rate } = self.flows[flow as usize];
+        let Known { ways, class, priority, host, pooled, rate } = self.flows[flow as usize];
         let own = rate.map_or(own, |rate| {
             let free = &mut self.free[gate][usize::from(port)];
             *free = now.max(*free) + rate.time_of(seen.bytes.into());
             own + free.since(now)
         });
-        let (key, _) = self.hashes.find(&seen, now);
-        let mut packet = packet(&seen, data, key);
-        let host = host.map_or(key, u64::from);
-        (packet.class, packet.priority, packet.hosts) = (class, priority, (host, host));
+        // The simulator's numbers, so that what queues hash is the same there: openers of connections that come and go have
+        // the ports of their side to themselves, in order.
+        let connection = if pooled { self.flows.len() as u32 + u32::from(port - FIRST_PORT) } else { flow };
+        let to = if gate == SENDS { End::Receiver } else { End::Sender };
+        let mut packet = packet(&seen, data, owner(connection, to));
+        (packet.class, packet.priority, packet.hosts) = (class, priority, hosts(connection, host, to));
         Some(Entry { flow, data: gate == SENDS, way: ways[gate], own: [own, Span::ZERO], packet, ip: seen.ip })
     }
 
@@ -223,13 +225,12 @@ impl Testbed {
         for FlowPlan { path, return_path, class, priority, host, source, .. } in &flows {
             let ways = [emulator.add_way(path), emulator.add_way(return_path)];
             ends.extend([RECEIVES, SENDS]);
-            let rate = source.way().and_then(|way| way.rate);
-            known.push(Known { ways, class: *class, priority: *priority, host: *host, rate });
+            let (pooled, rate) = (source.way().is_some(), source.way().and_then(|way| way.rate));
+            known.push(Known { ways, class: *class, priority: *priority, host: *host, pooled, rate });
         }
         let shared = Arc::new(Shared::new(flows.len()));
-        let hashes = Flows::new(seed, 0);
         let free = [(); 2].map(|()| vec![Time::ZERO; usize::from(u16::MAX) + 1]);
-        let traffic = Planned { shared: shared.clone(), hashes, flows: known, free, names, strangers: 0 };
+        let traffic = Planned { shared: shared.clone(), flows: known, free, names, strangers: 0 };
         let gates: Vec<Box<dyn Gate>> = vec![Box::new(Tun::new(left, mtu)), Box::new(Tun::new(right, mtu))];
         let drive = Drive { spin, busy, warmup, end: Time::ZERO + duration, packets: false };
         let clock = Clock::start();
@@ -284,5 +285,40 @@ impl Names {
         }
         self.0.push(Box::leak(name.to_owned().into_boxed_str()));
         self.0[self.0.len() - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluicegate_aqm::{FlowKey, Packet as _};
+
+    /// What queues hash, and what CAKE shares by, is what the simulator gives them.
+    #[test]
+    fn queues_know_flows_by_the_simulators_numbers() {
+        let shared = Arc::new(Shared::new(3));
+        let known = |host, pooled| Known { ways: [0; 2], class: 0, priority: 0, host, pooled, rate: None };
+        let flows = vec![known(None, false), known(Some(7), false), known(None, true)];
+        let free = [(); 2].map(|()| Vec::new());
+        let mut planned = Planned { shared: shared.clone(), flows, free, names: Vec::new(), strangers: 0 };
+        let mut ledger = Ledger::new(Span::from_millis(100), true);
+        for (side, port, flow) in [(SENDS, 0, 0), (SENDS, 1, 1), (RECEIVES, 0, 2), (RECEIVES, 1, 2)] {
+            shared.own(side, FIRST_PORT + port, flow, Span::ZERO);
+        }
+        let mut enter = |gate: usize, from: u16, to: u16| {
+            let ip = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let data = [&ip[..], &from.to_be_bytes(), &to.to_be_bytes(), &[0, 8, 0, 0]].concat();
+            let packet = planned.enter(gate, 101, &data, Time::ZERO, &mut ledger).unwrap().packet;
+            (packet.flow(), packet.hosts())
+        };
+        for (gate, from, to, connection, host, end) in [
+            (SENDS, FIRST_PORT, 9, 0, None, End::Receiver),
+            (RECEIVES, 9, FIRST_PORT + 1, 1, Some(7), End::Sender),
+            (RECEIVES, FIRST_PORT, 80, 3, None, End::Sender),
+            (SENDS, 80, FIRST_PORT + 1, 4, None, End::Receiver),
+        ] {
+            let expected = (FlowKey(owner(connection, end)), hosts(connection, host, end));
+            assert_eq!(enter(gate, from, to), expected, "connection {connection}");
+        }
     }
 }

@@ -94,11 +94,13 @@ impl End {
         }
     }
 
-    /// Writes as much as the kernel takes, and ends the stream after the last byte if it is to end.
+    /// Writes as much as the kernel takes, and ends the stream after the last byte if it is to end; the last segment of data
+    /// waits for that (MSG_MORE).
     pub fn write(&mut self, zeros: &[u8]) {
+        let flags = SendFlags::NOSIGNAL | if self.closing { SendFlags::MORE } else { SendFlags::empty() };
         while self.to_write > 0 && self.open {
             let some = self.to_write.min(zeros.len() as u64) as usize;
-            match send(&self.socket, &zeros[..some], SendFlags::NOSIGNAL) {
+            match send(&self.socket, &zeros[..some], flags) {
                 Ok(sent) if self.to_write < u64::MAX => self.to_write -= sent as u64,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return,

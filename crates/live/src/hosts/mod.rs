@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | a host profile says how TCP behaves | the kernel says; window, packet size, ECN and algorithm are the scenario's | that is what real hosts are for |
 //! | each flow has hosts of its own | all share two namespaces, told apart by ports | the kernel's TCP keeps connections apart; its cache of metrics is off |
+//! | the last segment of data ends the stream | so it does (`MSG_MORE`) | a write and a shutdown would send a segment more |
 //! | TIME-WAIT ends with the connection | so it does (`tcp_max_tw_buckets = 0`) | ports are used again |
 //!
 //! | module | what it holds |
@@ -204,7 +205,7 @@ impl Driver {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(error)?;
         let drain = socket::datagrams(&places[RECEIVES], DISCARD, None, Ecn::NotCapable)?;
         epoll::add(&poll, &drain, epoll::EventData::new_u64(DRAIN), epoll::EventFlags::IN).map_err(error)?;
-        let port = || (FIRST_PORT, vec![None; usize::from(u16::MAX) + 1]);
+        let port = || (FIRST_PORT - 1, vec![None; usize::from(u16::MAX) + 1]);
         let mut driver = Driver {
             clock,
             places,

@@ -113,9 +113,23 @@ impl SimPacket {
 
 /// The number of one end of a connection, and of what travels to it. The two directions of a connection are two flows to a
 /// queue, as two 5-tuples are.
+#[must_use]
 #[inline]
-pub(crate) fn owner(connection: u32, end: End) -> u64 {
+pub fn owner(connection: u32, end: End) -> u64 {
     u64::from(connection) << 1 | end as u64
+}
+
+/// The hosts that a connection's packets come from and go to: the sender's has the number that its flow was given, or is the
+/// connection's own, as the receiver's is.
+#[must_use]
+#[inline]
+pub fn hosts(connection: u32, given: Option<u32>, to: End) -> (u64, u64) {
+    let own = |end: End| (1 + end as u64) << 32 | u64::from(connection);
+    let (sender, receiver) = (given.map_or(own(End::Sender), u64::from), own(End::Receiver));
+    match to {
+        End::Receiver => (sender, receiver),
+        End::Sender => (receiver, sender),
+    }
 }
 
 /// The host of a sender that has no number: it is its connection's alone.
@@ -221,14 +235,8 @@ impl Packet for QueuedPacket {
         self.class = class;
     }
 
-    /// The sender's host has the number that the flow was given, or is the connection's own, as that at the far end is.
     fn hosts(&self) -> (u64, u64) {
-        let own = |end: End| (1 + end as u64) << 32 | u64::from(self.connection);
-        let sender = if self.host == OWN_HOST { own(End::Sender) } else { self.host.into() };
-        match self.to {
-            End::Receiver => (sender, own(End::Receiver)),
-            End::Sender => (own(End::Receiver), sender),
-        }
+        hosts(self.connection, (self.host != OWN_HOST).then_some(self.host), self.to)
     }
 
     fn ack(&self) -> Option<Ack> {
