@@ -382,3 +382,31 @@ def test_a_window_is_the_one_of_the_scenario() -> None:
     done = sg.testbed(text)
     # 16 packets of 1000 bytes in each round trip of 100 ms and the times of a packet; one more or less a second.
     assert done.groups["throughput_bps"][0] == pytest.approx(16 * 8000 / 0.102, rel=0.04)
+
+
+@real
+@pytest.mark.filterwarnings("ignore::sluicegate.RealHostsWarning")
+def test_an_exchange_takes_as_many_packets_as_in_the_simulator() -> None:
+    """A server that wrote and then ended its stream sent one more, a seventh of these."""
+    net = sg.dumbbell(rate="10 Mbit/s", delay="5 ms", queue=sg.DropTail(limit=300))
+    users = sg.Http(100, profile="linux", persistent=0, think_time="constant(1 s)",
+                    response_size="constant(5 kB)", embedded_objects="constant(0)")  # fmt: skip
+    runs = [run(net, users, duration="3 s", warmup="0 s", series=False) for run in (sg.simulate, sg.testbed)]
+    simulated, real_ones = (run.groups.row(0, named=True) for run in runs)
+    each = [group["delivered_packets"] / group["exchanges"] for group in (simulated, real_ones)]
+    assert each[1] == pytest.approx(each[0], rel=0.04)
+
+
+@real
+@pytest.mark.filterwarnings("ignore::sluicegate.RealHostsWarning")
+def test_flows_share_buckets_as_in_the_simulator() -> None:
+    """With this seed a call is in the flood's bucket, of 1024, and waits behind it."""
+    net = sg.dumbbell(rate="5 Mbit/s", delay="5 ms", queue=sg.FqCodel())
+    flows = [sg.Udp(200, name="calls", rate="16 kbit/s", packet_size="200 B"), sg.Udp(name="flood", rate="20 Mbit/s")]
+    slowest = []
+    for run in (sg.simulate, sg.testbed):
+        calls = run(net, flows, duration="3 s", warmup="1 s", seed=2).flows.filter(name="calls")
+        one, next_one = calls.sort("delivered_packets").head(2).to_dicts()
+        assert one["delivered_packets"] < next_one["delivered_packets"] / 2
+        slowest.append(one["flow"])
+    assert slowest[0] == slowest[1]
