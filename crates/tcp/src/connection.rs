@@ -1,7 +1,7 @@
 //! One end of a connection, of Linux's hosts or of the papers'.
 
 use crate::host::Host;
-use crate::segment::Segment;
+use crate::segment::{Flags, Segment};
 use crate::{linux, papers};
 use alloc::boxed::Box;
 use sluicegate_base::{Span, Stream, Time};
@@ -125,6 +125,16 @@ impl Connection {
     #[inline(always)]
     pub fn on_labelled(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
         match self {
+            Connection::Papers(end) if end.is_open() && !segment.flags.has(Flags::SYN) => {
+                end.on_open_segment(segment, ce, label, now);
+            }
+            _ => self.on_any_segment(segment, ce, label, now),
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        match self {
             Connection::Papers(end) => end.on_segment(segment, ce, label, now),
             Connection::Linux(end) => end.on_segment(segment, ce, now),
         }
@@ -153,7 +163,18 @@ impl Connection {
     /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        of_each!(self, end => end.poll_into(now, segment))
+        match self {
+            Connection::Papers(end) if end.is_open() => end.poll_open(now, segment),
+            _ => self.poll_otherwise(now, segment),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_otherwise(&mut self, now: Time, segment: &mut Segment) -> bool {
+        match self {
+            Connection::Papers(end) => end.poll_opening(now, segment),
+            Connection::Linux(end) => end.poll_into(now, segment),
+        }
     }
 
     /// Whether it has nothing to send but acknowledgements.
@@ -189,14 +210,38 @@ impl Connection {
     #[inline(always)]
     #[must_use]
     pub fn may_send(&self) -> bool {
-        of_each!(self, end => end.may_send())
+        match self {
+            Connection::Papers(end) if end.is_open() => end.open_may_send(),
+            _ => self.may_send_otherwise(),
+        }
+    }
+
+    #[inline(never)]
+    fn may_send_otherwise(&self) -> bool {
+        match self {
+            // What an opening has to say is asked for.
+            Connection::Papers(_) => true,
+            Connection::Linux(end) => end.may_send(),
+        }
     }
 
     /// When it next wants [`on_timer`](Connection::on_timer).
     #[must_use]
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
-        of_each!(self, end => end.next_timer())
+        let next = match self {
+            Connection::Papers(end) if end.is_open() => end.open_timer(),
+            _ => return self.timer_otherwise(),
+        };
+        (next != Time::NEVER).then_some(next)
+    }
+
+    #[inline(never)]
+    fn timer_otherwise(&self) -> Option<Time> {
+        match self {
+            Connection::Papers(end) => Some(end.timer()).filter(|next| *next != Time::NEVER),
+            Connection::Linux(end) => end.next_timer(),
+        }
     }
 
     /// The same if it is before `time`.
@@ -271,5 +316,6 @@ mod tests {
         let connection = Connection::established(&Host::new(&TcpParams::of(ProfileName::Ns2)), Span::ZERO);
         let Connection::Papers(end) = &connection else { panic!("ns-2's hosts are of the papers") };
         assert_eq!(ptr::from_ref(end).addr(), ptr::from_ref(&connection).addr());
+        assert_eq!(size_of::<Connection>(), size_of::<papers::End>(), "the end's first tag tells the kind, too");
     }
 }

@@ -1,31 +1,36 @@
 //! # TCP
 //!
-//! A transfer over TCP. The host profile says what the operating system or simulator that it stands for would use; every
-//! value of a profile can be overridden.
+//! A transfer over TCP between two hosts: Linux's of today, or those of a paper's simulator or machines. The profile says which;
+//! every value of it can be overridden. Both do this otherwise than the papers:
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same; Vegas's agent adds none |
-//! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
 //! | RFC 9293, Sec. 3.10.7.4: an old SYN on an open connection is answered by an acknowledgement | it is ignored | nothing depends on the answer |
-//! | 4.3BSD, FreeBSD 4, `tcp_input.c`: the acknowledgement of the SYN-ACK opens the passive end's window by one segment | it does not | RFC 5681, Sec. 3.1: it must not; `initial_window` is the window of both ends |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
+//! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
+//!
+//! What Linux's hosts do otherwise than Linux is said beside each of their parts (`crates/tcp/src/linux`). The papers' hosts:
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
+//! | 4.3BSD, FreeBSD 4, `tcp_input.c`: the acknowledgement of the SYN-ACK opens the passive end's window by one segment | it does not | RFC 5681, Sec. 3.1: it must not; `initial_window` is the window of both ends |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time, first the SYN or SYN-ACK unless it was repeated (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
 //! | RFC 3168, Sec. 6.1.2: the threshold should not fall twice in a round trip, unless something sent again is lost | a timeout after a mark lowers it unless the data marked is still under way | that data stands for the round trip |
-//! | Linux waits 200 ms or four deviations longer than the smoothed round trip, whichever is more | the timeout is at least `min_rto` in all | RFC 6298, Sec. 2.4; profile `linux` waits as Linux does, never less |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
 //! | RED 1993: a source takes a random time to prepare a packet | `send_jitter`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
-//! | RFC 7661: a window that was not used does not grow, and closes | the papers' grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
-//! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | the papers' hosts lower it again | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
-//! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
+//! | RFC 7661: a window that was not used does not grow, and closes | it grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
+//! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //!
 //! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
 //! (`crates/netsim/tests/ns2_traces.rs`):
 //!
-//! (Vegas follows it with `vegas_rules`, the profile's: the tables are in `cc/vegas_ns2.rs` and `recovery/vegas_ns2.rs`.)
+//! (Vegas follows it with `vegas_rules`, the profile's: the tables are in `papers/cc/vegas_ns2.rs` and
+//! `papers/recovery/vegas_ns2.rs`.)
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|

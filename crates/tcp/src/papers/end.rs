@@ -8,8 +8,18 @@ use super::receive::Receiver;
 use super::send::Sender;
 use crate::host::Host;
 use crate::segment::{Flags, Segment};
+use Progress::{Open, Opening};
 use core::mem::offset_of;
 use sluicegate_base::{Span, Stream, Time};
+
+/// Whether it is open. The tag comes first in [`End`] and is as wide as any there, so that it tells which end a
+/// [`Connection`](crate::Connection) has, too, and one look at it is enough for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Progress {
+    Open,
+    Opening(State),
+}
 
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +36,6 @@ enum State {
     Answering { again: bool, sent: Option<Time> },
     /// The other end: the answer went out then, or more than once, and nothing has acknowledged it yet.
     Answered { sent: Option<Time> },
-    /// Open.
-    Established,
     /// The opener, closed before it had anything to say: there never was a connection.
     NeverOpened,
 }
@@ -37,7 +45,7 @@ enum State {
 #[derive(Debug)]
 #[repr(C)]
 pub struct End {
-    state: State,
+    state: Progress,
     /// Whether the sending half has ever had anything to do, and the receiving half.
     sends: bool,
     receives: bool,
@@ -50,6 +58,8 @@ pub struct End {
     sender: Sender,
 }
 
+const _: () = assert!(size_of::<End>() <= 544, "an idle end takes more than it did");
+
 impl End {
     /// Where its sending half begins in memory; its state and its receiving half come before.
     pub const SENDING: usize = offset_of!(End, sender);
@@ -58,9 +68,9 @@ impl End {
     #[must_use]
     pub fn new(host: &Host, phase: Span, opens: bool, open: bool) -> End {
         let state = match opens {
-            _ if open => State::Established,
-            true => State::Idle,
-            false => State::Listening,
+            _ if open => Open,
+            true => Opening(State::Idle),
+            false => Opening(State::Listening),
         };
         End {
             state,
@@ -81,11 +91,17 @@ impl End {
         self.sender.set_send_jitter(most, rng);
     }
 
+    /// Whether it is open. The methods named for that are for an end that is, the others for any.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.state == Open
+    }
+
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         match self.state {
-            State::NeverOpened => return,
-            State::Idle => self.state = State::Calling { tries: 0, expired: None },
+            Opening(State::NeverOpened) => return,
+            Opening(State::Idle) => self.state = Opening(State::Calling { tries: 0, expired: None }),
             _ => {}
         }
         self.sends = true;
@@ -103,8 +119,8 @@ impl End {
     pub fn close(&mut self) {
         match self.state {
             _ if !self.closing => {}
-            State::Idle => self.state = State::NeverOpened,
-            State::NeverOpened => {}
+            Opening(State::Idle) => self.state = Opening(State::NeverOpened),
+            Opening(State::NeverOpened) => {}
             _ => self.end(),
         }
     }
@@ -121,14 +137,18 @@ impl End {
     }
 
     /// A segment of the other end arrives; `ce`: its packet was marked on the way; `label`: what queues have written on it.
-    #[inline(always)]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
         }
-        if !self.is_established() && !self.completes_opening(segment, now) {
-            return;
+        if self.is_open() || self.completes_opening(segment, now) {
+            self.on_open_segment(segment, ce, label, now);
         }
+    }
+
+    /// The same of an end that is open, and of a segment without SYN.
+    #[inline(always)]
+    pub fn on_open_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
         if segment.occupies() {
             self.receives = true;
             if ce || !self.receiver.on_predicted_data(segment) {
@@ -154,11 +174,11 @@ impl End {
     #[inline(never)]
     fn completes_opening(&mut self, segment: &Segment, now: Time) -> bool {
         let sent = match self.state {
-            State::Answered { sent } | State::Answering { again: true, sent } => sent,
+            Opening(State::Answered { sent }) | Opening(State::Answering { again: true, sent }) => sent,
             _ => return false,
         };
         if segment.flags.has(Flags::ACK) {
-            self.state = State::Established;
+            self.state = Open;
             self.sender.opened(sent, now);
         }
         true
@@ -168,11 +188,13 @@ impl End {
     fn on_syn(&mut self, segment: &Segment, now: Time) {
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
-            State::Listening if !answer => self.state = State::Answering { again: false, sent: None },
+            Opening(State::Listening) if !answer => self.state = Opening(State::Answering { again: false, sent: None }),
             // The answer was lost, or is late.
-            State::Answered { sent } if !answer => self.state = State::Answering { again: true, sent },
-            State::Called { sent, tries, .. } if answer => {
-                self.state = State::Established;
+            Opening(State::Answered { sent }) if !answer => {
+                self.state = Opening(State::Answering { again: true, sent })
+            }
+            Opening(State::Called { sent, tries, .. }) if answer => {
+                self.state = Open;
                 self.sender.opened((tries == 1).then_some(sent), now);
                 if !self.sender.wants() {
                     self.receives = true;
@@ -186,17 +208,17 @@ impl End {
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
-        if self.heeds_quench && matches!(self.state, State::Established | State::Answered { .. }) {
+        if self.heeds_quench && matches!(self.state, Open | Opening(State::Answered { .. })) {
             self.sender.on_quench();
         }
     }
 
-    /// The time that [`next_timer`](End::next_timer) named has come. Too early does no harm.
+    /// The time that [`timer`](End::timer) named has come. Too early does no harm.
     pub fn on_timer(&mut self, now: Time) {
-        if let State::Called { deadline, tries, .. } = self.state {
+        if let Opening(State::Called { deadline, tries, .. }) = self.state {
             if now >= deadline {
                 self.sender.back_off(tries.into());
-                self.state = State::Calling { tries, expired: Some(now) };
+                self.state = Opening(State::Calling { tries, expired: Some(now) });
             }
         }
         self.sender.on_timer(now);
@@ -205,15 +227,7 @@ impl End {
 
     /// The next segment to send is written over `segment`, if there is one. Call it after each event until there is none.
     #[inline(always)]
-    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if !self.is_established() {
-            return self.poll_opening(now, segment);
-        }
-        self.poll_open(now, segment)
-    }
-
-    #[inline(always)]
-    fn poll_open(&mut self, now: Time, segment: &mut Segment) -> bool {
+    pub fn poll_open(&mut self, now: Time, segment: &mut Segment) -> bool {
         if self.sends && self.sender.poll_into(now, segment) {
             if self.receives {
                 self.receiver.acknowledged();
@@ -230,66 +244,63 @@ impl End {
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
-        !self.sends && self.is_established()
+        !self.sends && self.is_open()
     }
 
     /// Whether it has nothing to receive but acknowledgements: then its one timer is the sender's.
     #[inline]
     #[must_use]
     pub fn only_sends(&self) -> bool {
-        !self.receives && self.is_established()
+        !self.receives && self.is_open()
     }
 
-    /// Whether [`poll_into`](End::poll_into) may give a segment; if not, it would change nothing either.
+    /// Whether [`poll_open`](End::poll_open) may give a segment; if not, it would change nothing either.
     #[inline(always)]
     #[must_use]
-    pub fn may_send(&self) -> bool {
-        if !self.is_established() {
-            return true;
-        }
+    pub fn open_may_send(&self) -> bool {
         (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
     }
 
-    #[inline(always)]
-    fn is_established(&self) -> bool {
-        matches!(self.state, State::Established)
-    }
-
-    /// The same while the connection opens.
-    #[inline(never)]
-    fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
+    /// The next segment to send while the connection opens.
+    pub fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
-            State::Calling { .. } if !self.sender.may_call(now) => return false,
-            State::Calling { tries, expired } => {
+            Opening(State::Calling { .. }) if !self.sender.may_call(now) => return false,
+            Opening(State::Calling { tries, expired }) => {
                 // The timer runs from its expiry on, also where the host waits before it sends.
                 let deadline = expired.unwrap_or(now) + self.sender.timeout();
-                self.state = State::Called { sent: now, deadline, tries: tries + 1 };
+                self.state = Opening(State::Called { sent: now, deadline, tries: tries + 1 });
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
-            State::Answering { again, .. } => {
-                self.state = State::Answered { sent: (!again).then_some(now) };
+            Opening(State::Answering { again, .. }) => {
+                self.state = Opening(State::Answered { sent: (!again).then_some(now) });
                 Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }
-            State::Answered { .. } => return self.poll_open(now, segment),
+            Opening(State::Answered { .. }) => return self.poll_open(now, segment),
             _ => return false,
         };
         segment.set(0, 0, flags);
         true
     }
 
-    /// When it next wants [`on_timer`](End::on_timer).
+    /// When an open one next wants [`on_timer`](End::on_timer); [`Time::NEVER`] if it does not.
     #[must_use]
     #[inline(always)]
-    pub fn next_timer(&self) -> Option<Time> {
+    pub fn open_timer(&self) -> Time {
         let mut next = if self.sends { self.sender.deadline() } else { Time::NEVER };
         if self.receives {
             next = next.min(self.receiver.deadline());
         }
-        if let State::Called { deadline, .. } = self.state {
-            next = next.min(deadline);
+        next
+    }
+
+    /// The same of any.
+    #[must_use]
+    pub fn timer(&self) -> Time {
+        match self.state {
+            Opening(State::Called { deadline, .. }) => self.open_timer().min(deadline),
+            _ => self.open_timer(),
         }
-        (next != Time::NEVER).then_some(next)
     }
 
     /// The sending half.
@@ -313,6 +324,6 @@ impl End {
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
-        self.state == State::NeverOpened || (self.sender.finished() && self.receiver.finished())
+        self.state == Opening(State::NeverOpened) || (self.sender.finished() && self.receiver.finished())
     }
 }

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::papers::cc::Reno;
 
-    /// Reno's window of the older trait by hand: it grows with acknowledgements and halves when a recovery begins.
+    /// The window of the papers' Reno by hand: it grows with acknowledgements and halves when a recovery begins.
     #[test]
     fn the_window_is_the_controllers() {
         let mut own = Own::new(Box::new(Reno::new(10.0, 20.0)));

@@ -1,7 +1,7 @@
 //! Header prediction changes nothing: two ends exchange the same segments at the same times with it and without it.
 
 use super::*;
-use crate::connection::SendCounters;
+use crate::connection::{Connection, SendCounters};
 use crate::params::{Algorithm, TcpParams};
 use crate::profiles::ProfileName;
 use alloc::collections::BTreeMap;
@@ -31,7 +31,7 @@ enum Act {
 type Transcript = (Vec<(u64, usize, Segment)>, Vec<(Option<Time>, f64, SendCounters)>);
 
 struct Path<'a> {
-    ends: [End; 2],
+    ends: [Connection; 2],
     wire: BTreeMap<(Time, u64), (usize, Segment, bool)>,
     fates: core::iter::Cycle<core::slice::Iter<'a, Fate>>,
     sent: u64,
@@ -42,10 +42,7 @@ impl Path<'_> {
     fn drain(&mut self, now: Time) {
         for from in 0..2 {
             while self.ends[from].may_send() {
-                let mut segment = Segment::default();
-                if !self.ends[from].poll_into(now, &mut segment) {
-                    break;
-                }
+                let Some(segment) = self.ends[from].poll(now) else { break };
                 self.transcript.0.push((now.0, from, segment));
                 self.sent += 1;
                 let late = match self.fates.next() {
@@ -60,15 +57,15 @@ impl Path<'_> {
             }
         }
         for end in &self.ends {
-            self.transcript.1.push((end.next_timer(), end.sender.cwnd(), end.sender.counters()));
+            self.transcript.1.push((end.next_timer(), end.cwnd(), end.counters()));
         }
     }
 }
 
 fn run(host: &Host, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) -> Transcript {
-    let opens = host.opens();
-    let mut ends = [End::new(host, Span::ZERO, true, !opens), End::new(host, Span::from_millis(3), false, !opens)];
+    let mut ends = [Connection::opener(host, Span::ZERO), Connection::listener(host, Span::from_millis(3))];
     for end in &mut ends {
+        let Connection::Papers(end) = end else { panic!("the host is of the papers") };
         if !predicts {
             end.sender.predict_nothing();
             end.receiver.predict_nothing();
@@ -79,7 +76,7 @@ fn run(host: &Host, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) 
     let mut acts = acts.iter().peekable();
     for _ in 0..1500 {
         let arrival = path.wire.keys().next().map(|&(at, _)| at);
-        let timer = path.ends.iter().filter_map(End::next_timer).min();
+        let timer = path.ends.iter().filter_map(Connection::next_timer).min();
         let act = acts.peek().map(|&&(ms, ..)| Time::ZERO + Span::from_millis(ms));
         let Some(now) = [arrival, timer, act].into_iter().flatten().min() else { break };
         if act == Some(now) {
@@ -92,7 +89,7 @@ fn run(host: &Host, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) 
             }
         } else if arrival == Some(now) {
             let (_, (to, segment, marked)) = path.wire.pop_first().expect("it was looked at");
-            path.ends[to].on_segment(&segment, marked, 0, now);
+            path.ends[to].on_segment(&segment, marked, now);
         } else {
             path.ends.iter_mut().for_each(|end| end.on_timer(now));
         }
