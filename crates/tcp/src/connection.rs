@@ -202,7 +202,7 @@ impl Connection {
     #[must_use]
     pub fn will_only_send(&self, time: Time) -> bool {
         match self {
-            Connection::Papers(end) => end.only_sends() && end.next_timer().is_none_or(|at| time < at),
+            Connection::Papers(end) => end.only_sends() && time < end.open_timer(),
             Connection::Linux(end) => end.is_open() && end.is_quiet_until(time),
         }
     }
@@ -228,29 +228,26 @@ impl Connection {
 
     /// When it next wants [`on_timer`](Connection::on_timer).
     #[must_use]
-    #[inline(always)]
+    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        let next = match self {
-            Connection::Papers(end) if end.is_open() => end.open_timer(),
-            _ => return self.timer_otherwise(),
-        };
-        (next != Time::NEVER).then_some(next)
-    }
-
-    #[inline(never)]
-    fn timer_otherwise(&self) -> Option<Time> {
-        match self {
-            Connection::Papers(end) => Some(end.timer()).filter(|next| *next != Time::NEVER),
-            Connection::Linux(end) => end.next_timer(),
-        }
+        self.next_timer_before(Time::NEVER)
     }
 
     /// The same if it is before `time`.
     #[must_use]
     #[inline(always)]
     pub fn next_timer_before(&self, time: Time) -> Option<Time> {
+        let next = match self {
+            Connection::Papers(end) if end.is_open() => end.open_timer(),
+            _ => return self.timer_otherwise_before(time),
+        };
+        (next < time).then_some(next)
+    }
+
+    #[inline(never)]
+    fn timer_otherwise_before(&self, time: Time) -> Option<Time> {
         match self {
-            Connection::Papers(end) => end.next_timer().filter(|at| *at < time),
+            Connection::Papers(end) => Some(end.timer()).filter(|next| *next < time),
             Connection::Linux(end) => end.next_timer_before(time),
         }
     }

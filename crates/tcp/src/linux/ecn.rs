@@ -73,6 +73,11 @@ impl Feedback {
         }
     }
 
+    /// Whether ECE alone reports marks.
+    pub fn is_flagged(&self) -> bool {
+        self.mode != Mode::Accurate
+    }
+
     /// An acknowledgement comes: whether it reports a mark.
     pub fn on_ack(&mut self, segment: &Segment, mss: u32) -> bool {
         self.marked = 0;
@@ -208,6 +213,7 @@ impl Echo {
     }
 
     /// Puts the counters onto a segment.
+    #[inline]
     pub fn fill(&self, segment: &mut Segment) {
         if self.mode == Mode::Accurate {
             segment.options.ace = self.packets;

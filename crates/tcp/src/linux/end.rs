@@ -109,6 +109,12 @@ impl End {
         self.follows = false;
     }
 
+    /// From now on no header is predicted.
+    #[cfg(test)]
+    pub(super) fn predict_nothing(&mut self) {
+        self.sender.predict_nothing();
+    }
+
     fn finish(&mut self) {
         self.sends = true;
         self.sender.close();

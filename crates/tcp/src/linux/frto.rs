@@ -10,8 +10,9 @@
 //! | Sec. 3.1, step 1: the SACK scoreboard is reset | what was reported counts | Linux, tcp_timeout_mark_lost: unless the receiver has dropped the head of it, which none does here |
 //! | a spurious timeout leaves the response open | the window before comes back | Linux; RFC 4015 |
 
+use super::ack::{Rexmit, Seen};
 use super::cc::State;
-use super::sender::{Rexmit, Seen, Sender};
+use super::sender::Sender;
 
 impl Sender {
     /// An acknowledgement after a timeout (tcp_process_loss): what is to be sent.

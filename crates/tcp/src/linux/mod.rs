@@ -6,7 +6,9 @@
 //! | module | what it holds | RFC |
 //! |---|---|---|
 //! | `end` | an end: opening, timers, both halves | 9293, 6298 |
-//! | `sender` | what an acknowledgement does, the one timer | |
+//! | `sender` | its state, the one timer | |
+//! | `ack` | what an acknowledgement does | |
+//! | `prediction` | the short way of plain acknowledgements | |
 //! | `queue` | what is under way, in order of the stream and of sending | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
@@ -35,6 +37,7 @@
 //! | a connection is given up after 15 timeouts | never | a run ends before |
 //! | metrics of earlier connections | each connection knows nothing | tcp_no_metrics_save = 1 |
 
+mod ack;
 mod buffers;
 pub(crate) mod cc;
 pub(crate) mod clock;
@@ -42,6 +45,7 @@ mod ecn;
 mod end;
 mod frto;
 mod pacing;
+mod prediction;
 mod prr;
 mod queue;
 mod rack;

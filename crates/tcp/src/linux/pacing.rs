@@ -54,10 +54,9 @@ impl Pacing {
         let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
         let packets = u64::from(window.cwnd.max(window.packets_out));
         let bits = packets * u64::from(window.mss) * 8 * percent / 100;
-        let rate = bits.checked_mul(1_000_000_000).map_or_else(
-            || (u128::from(bits) * 1_000_000_000 / u128::from(srtt)) as u64,
-            |scaled| scaled / srtt,
-        );
+        let rate = bits
+            .checked_mul(1_000_000_000)
+            .map_or_else(|| (u128::from(bits) * 1_000_000_000 / u128::from(srtt)) as u64, |scaled| scaled / srtt);
         window.pacing_rate = Rate(rate);
     }
 
@@ -73,6 +72,7 @@ impl Pacing {
     }
 
     /// Whether a burst that began now goes on.
+    #[inline(always)]
     pub fn in_burst(&self, now: Time) -> bool {
         self.burst.0 == now && self.burst.2 > 0
     }
@@ -110,22 +110,25 @@ impl Pacing {
         self.burst = (now, packets, packets);
         self.sent += u64::from(packets);
         // What the clock was late by is made up for, up to half of the burst.
-        let late = self.takes(window, bytes).0.saturating_mul(packets.into()) / 2;
+        let late = if self.on { self.takes(window, bytes).0.saturating_mul(packets.into()) / 2 } else { 0 };
         self.next = self.next.max(Time(now.0.saturating_sub(late)));
     }
 
     /// A packet with so many bytes of the stream goes out; what no burst was begun for goes alone.
+    #[inline(always)]
     pub fn on_sent(&mut self, window: &Window, bytes: u32, now: Time) {
         if !self.in_burst(now) {
             self.begin(window, 1, bytes, now);
         }
         self.burst.2 -= 1;
-        self.next += self.takes(window, bytes);
+        if self.on {
+            self.next += self.takes(window, bytes);
+        }
     }
 
     /// How long the pace takes for so many bytes.
     fn takes(&self, window: &Window, bytes: u32) -> Span {
-        if self.on && self.sent >= UNPACED { Self::time(window.pacing_rate, bytes) } else { Span::ZERO }
+        if self.sent >= UNPACED { Self::time(window.pacing_rate, bytes) } else { Span::ZERO }
     }
 
     fn time(rate: Rate, bytes: u32) -> Span {

@@ -1,5 +1,7 @@
 //! What was sent and is not acknowledged: Linux's retransmission queue, a packet for each full segment or less.
 
+use crate::segment::{SACK_BLOCKS, Sacks};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
 use sluicegate_base::Time;
@@ -47,10 +49,14 @@ pub(super) struct Queue {
     packets: VecDeque<Packet>,
     /// The number of the first packet.
     number: u32,
-    /// The packets sent first and last of those in the order of sending (tsorted_sent_queue): all that are not reported, but
-    /// for what was lost and the first in it.
+    /// How many packets were ever sent again. While none was, the order of sending is that of the stream.
+    repeated: u32,
+    /// Else the packets sent first and last of those in the order of sending (tsorted_sent_queue): all that are not reported,
+    /// but for what was lost and the first in it.
     first_sent: u32,
     last_sent: u32,
+    /// The ranges that the last acknowledgement with any reported.
+    reported: Option<Box<[(u64, u64); SACK_BLOCKS]>>,
     /// How many are reported, lost, and sent again (sacked_out, lost_out, retrans_out).
     pub sacked_out: u32,
     pub lost_out: u32,
@@ -68,7 +74,21 @@ impl Queue {
         let (first_sent, last_sent) = (NOBODY, NOBODY);
         let (sacked_out, lost_out, resent_out) = (0, 0, 0);
         let (packets, number, highest, hint) = (VecDeque::new(), 0, 0, 0);
-        Queue { packets, number, first_sent, last_sent, sacked_out, lost_out, resent_out, mss, highest, hint }
+        let (repeated, reported) = (0, None);
+        Queue {
+            packets,
+            number,
+            repeated,
+            first_sent,
+            last_sent,
+            reported,
+            sacked_out,
+            lost_out,
+            resent_out,
+            mss,
+            highest,
+            hint,
+        }
     }
 
     /// How many there are (packets_out).
@@ -78,6 +98,12 @@ impl Queue {
 
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
+    }
+
+    /// Whether no packet is reported, lost, or was ever sent again.
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        self.sacked_out | self.lost_out | self.repeated == 0
     }
 
     /// Those believed to be in the network (tcp_packets_in_flight).
@@ -132,12 +158,18 @@ impl Queue {
     /// A new packet goes out.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
-        self.packets.push_back(packet);
-        self.order_last(self.packets.len() - 1);
+        self.packets.push_back(Packet { ordered: true, ..packet });
+        if self.repeated > 0 {
+            self.order_last(self.packets.len() - 1);
+        }
     }
 
     /// A packet goes out again; its record is that of this moment. With `repair` it stands for one that is lost.
     pub fn send_again(&mut self, index: usize, record: Packet, repair: bool) {
+        if self.repeated == 0 {
+            self.order_all();
+        }
+        self.repeated += u32::from(!self.packets[index].ever_resent);
         self.leave_order(index);
         let packet = &mut self.packets[index];
         let Packet { start, end, push, sacked, lost, resent, .. } = *packet;
@@ -152,12 +184,17 @@ impl Queue {
     #[inline]
     pub fn pop(&mut self, una: u64) -> Option<Packet> {
         let packet = *self.packets.front().filter(|packet| packet.end <= una)?;
-        self.leave_order(0);
+        if self.repeated > 0 {
+            self.leave_order(0);
+        }
         self.packets.pop_front();
         self.number = (self.number + 1) & NUMBERS;
-        self.sacked_out -= u32::from(packet.sacked);
-        self.lost_out -= u32::from(packet.lost);
-        self.resent_out -= u32::from(packet.resent);
+        if packet.sacked | packet.lost | packet.ever_resent {
+            self.sacked_out -= u32::from(packet.sacked);
+            self.lost_out -= u32::from(packet.lost);
+            self.resent_out -= u32::from(packet.resent);
+            self.repeated -= u32::from(packet.ever_resent);
+        }
         self.hint = self.hint.max(packet.end);
         if self.highest <= packet.end {
             self.highest = 0;
@@ -166,12 +203,13 @@ impl Queue {
     }
 
     /// A packet is acknowledged in part: what is left of it starts there.
+    #[inline]
     pub fn trim(&mut self, una: u64) {
-        let Some(packet) = self.packets.front_mut() else { return };
+        let Some(packet) = self.packets.front_mut().filter(|packet| packet.start < una) else { return };
         packet.start = una;
         if !packet.sacked {
             self.leave_order(0);
-            self.order_first(0);
+            self.order_first();
         }
     }
 
@@ -254,18 +292,42 @@ impl Queue {
 
     /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
     pub fn first_sent(&mut self) -> Option<usize> {
-        while let Some(index) = self.index(self.first_sent) {
-            if self.packets[index].may_be_lost() {
-                return Some(index);
-            }
+        let mut first = if self.repeated > 0 { self.index(self.first_sent) } else { self.ordered_from(0) };
+        while let Some(index) = first.filter(|&index| !self.packets[index].may_be_lost()) {
+            first = self.sent_after(index);
             self.leave_order(index);
         }
-        None
+        first
     }
 
     /// The packet that was sent next.
     pub fn sent_after(&self, index: usize) -> Option<usize> {
-        self.index(self.packets[index].later)
+        if self.repeated > 0 { self.index(self.packets[index].later) } else { self.ordered_from(index + 1) }
+    }
+
+    /// The first packet from here on that is in the order of sending, by that of the stream.
+    fn ordered_from(&self, index: usize) -> Option<usize> {
+        (index..self.packets.len()).find(|&index| self.packets[index].ordered)
+    }
+
+    /// The ranges that an acknowledgement reports, but for what the last one did: packets are reported once.
+    pub fn news(&mut self, sacks: &Sacks, ack: u64) -> [(u64, u64); SACK_BLOCKS] {
+        let known = self.reported.get_or_insert_with(Box::default);
+        let before = **known;
+        **known = Default::default();
+        let mut news = **known;
+        for ((range, new), known) in sacks.ranges(ack).zip(&mut news).zip(&mut **known) {
+            (*known, *new) = (range, range);
+            for (start, end) in before {
+                if start <= new.0 && new.0 < end {
+                    new.0 = end;
+                }
+                if start < new.1 && new.1 <= end {
+                    new.1 = start;
+                }
+            }
+        }
+        news
     }
 
     /// Where the packet with this number is.
@@ -289,22 +351,35 @@ impl Queue {
         self.last_sent = number;
     }
 
-    /// The same, the first.
-    fn order_first(&mut self, index: usize) {
-        let (number, after) = (self.number(index), self.first_sent);
-        let packet = &mut self.packets[index];
+    /// The first packet of the stream is the first in the order.
+    fn order_first(&mut self) {
+        let after = self.first_sent;
+        let packet = &mut self.packets[0];
         (packet.earlier, packet.later, packet.ordered) = (NOBODY, after, true);
-        match self.index(after) {
-            Some(after) => self.packets[after].earlier = number,
-            None => self.last_sent = number,
+        if self.repeated == 0 {
+            return;
         }
-        self.first_sent = number;
+        match self.index(after) {
+            Some(after) => self.packets[after].earlier = self.number,
+            None => self.last_sent = self.number,
+        }
+        self.first_sent = self.number;
+    }
+
+    /// A packet is about to be sent again: from now on the order is kept.
+    fn order_all(&mut self) {
+        (self.first_sent, self.last_sent) = (NOBODY, NOBODY);
+        for index in 0..self.packets.len() {
+            if self.packets[index].ordered {
+                self.order_last(index);
+            }
+        }
     }
 
     /// A packet leaves the order of sending, if it is in it.
     fn leave_order(&mut self, index: usize) {
         let packet = &mut self.packets[index];
-        if !core::mem::take(&mut packet.ordered) {
+        if !core::mem::take(&mut packet.ordered) || self.repeated == 0 {
             return;
         }
         let (earlier, later) = (packet.earlier, packet.later);

@@ -5,7 +5,6 @@
 //! | the draft counts bytes | packets | Linux |
 //! | a sample shorter than the least round trip means nothing | none is given | both |
 
-
 use super::cc::{Sample, Window};
 use super::queue::Packet;
 use alloc::collections::VecDeque;

@@ -468,12 +468,11 @@ impl Receiver {
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo.is_set(), Flags::ECE);
         segment.options.kinds |= Options::STAMPED;
         segment.options.echo = self.recent_stamp;
-        if self.told {
-            segment.options.window = self.window.first();
-            self.echo.fill(segment);
-        } else {
+        segment.options.window = self.window.first();
+        if !self.told {
             self.tell(segment);
         }
+        self.echo.fill(segment);
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -487,6 +486,7 @@ impl Receiver {
     }
 
     /// The window, and what has come out of order or twice.
+    #[inline(never)]
     fn tell(&mut self, segment: &mut Segment) {
         if self.window.crowded() {
             self.quick = 0;
@@ -501,7 +501,6 @@ impl Receiver {
             gaps.data.report(segment, blocks);
             (gaps.deadline, gaps.compressed) = (Time::NEVER, 0);
         }
-        self.echo.fill(segment);
         self.acked = self.next;
         (self.owed, self.pushed, self.deadline, self.told) = (false, false, Time::NEVER, self.gaps.is_none());
     }

@@ -7,8 +7,9 @@
 //! | RFC 6675, Sec. 5: a recovery ends with what was sent before it | the same; the window is then the threshold | Linux |
 //! | RFC 2018: reported data may be forgotten by the receiver | it never is | our receivers keep what they reported |
 
+use super::ack::{Rexmit, Seen};
 use super::cc::State;
-use super::sender::{Rexmit, Seen, Sender};
+use super::sender::Sender;
 
 impl Sender {
     /// An acknowledgement that is no plain one. What is to be sent after it.

@@ -5,8 +5,9 @@
 //! | RFC 2883: a duplicate is the first block, below the acknowledgement or within the second | it is told apart by its sender | Linux finds it as RFC 2883, Sec. 4 says; the meaning is the same |
 //! | RFC 2018: blocks may cut packets | a packet counts once it is reported whole | Linux splits it; receivers here report whole packets |
 
+use super::ack::Seen;
 use super::cc::State;
-use super::sender::{Seen, Sender};
+use super::sender::Sender;
 use crate::segment::Segment;
 
 impl Sender {
@@ -16,7 +17,7 @@ impl Sender {
         if let Some((start, end)) = duplicate {
             self.on_duplicate(start, end, prior_una, seen);
         }
-        for (start, end) in segment.sacks.ranges(segment.ack) {
+        for (start, end) in self.queue.news(&segment.sacks, segment.ack) {
             if end > self.window.nxt || start >= end {
                 continue;
             }
@@ -66,10 +67,11 @@ impl Sender {
 
     /// A packet is reported (tcp_sacktag_one).
     fn on_reported(&mut self, index: usize, seen: &mut Seen) {
-        let packet = *self.queue.at(index);
+        let packet = self.queue.at(index);
         if packet.sacked || packet.end <= self.window.una {
             return;
         }
+        let packet = *packet;
         self.rack.advance(&packet, self.window.now, self.rtt.least());
         if !packet.ever_resent {
             if packet.start < self.queue.highest(self.window.una) {

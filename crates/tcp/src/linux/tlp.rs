@@ -9,9 +9,10 @@
 //! | Sec. 7.3: no probe unless a round trip was measured since the last one | it is enough that no other is under way | Linux, tcp_send_loss_probe |
 //! | Sec. 7.4.2: a probe that repaired a loss brings a response equivalent to a fast recovery | the window falls at once to the threshold | Linux, tcp_process_tlp_ack |
 
+use super::ack::Seen;
 use super::cc::State;
 use super::rack::TIMER_SLACK;
-use super::sender::{NEVER, Phase, Seen, Sender, Timer};
+use super::sender::{NEVER, Phase, Sender, Timer};
 use sluicegate_base::Span;
 
 impl Sender {
@@ -45,8 +46,11 @@ impl Sender {
         }
         self.probe_resent = false;
         let fits = self.window.nxt + u64::from(self.window.mss) <= self.window.una + self.wnd;
-        self.phase =
-            if self.sendable(self.window.nxt) && fits { Phase::Probe } else { Phase::Forced { start: last, repair: false } };
+        self.phase = if self.sendable(self.window.nxt) && fits {
+            Phase::Probe
+        } else {
+            Phase::Forced { start: last, repair: false }
+        };
         // Until it is polled nothing is set: what is sent sets the timer.
         self.timer = Some(Timer::Probe);
         self.timer_span = NEVER;

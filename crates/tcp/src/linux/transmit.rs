@@ -8,11 +8,32 @@ use sluicegate_base::{Span, Time};
 
 impl Sender {
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
+    #[inline]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         self.window.now = now;
+        self.phase != Phase::Idle && ((self.phase != Phase::New && self.poll_others(segment)) || self.poll_new(segment))
+    }
+
+    /// The next segment of new data, and the end of it if no other follows.
+    fn poll_new(&mut self, segment: &mut Segment) -> bool {
+        if self.phase != Phase::New {
+            return false;
+        }
+        let sent = self.may_send_new() && self.emit_new(segment);
+        self.sent_now += u32::from(sent);
+        if !sent || !self.goes_on() {
+            self.end_new();
+            self.phase = Phase::Idle;
+        }
+        sent
+    }
+
+    /// What goes out before new data.
+    #[inline(never)]
+    fn poll_others(&mut self, segment: &mut Segment) -> bool {
         loop {
             match self.phase {
-                Phase::Idle => return false,
+                Phase::Idle | Phase::New => return false,
                 Phase::Forced { start, repair } => {
                     self.phase = Phase::Idle;
                     if let Some(index) = self.queue.index_of(start) {
@@ -58,17 +79,6 @@ impl Sender {
                     self.sent_now = 0;
                     self.phase = if push { Phase::New } else { Phase::Idle };
                 }
-                Phase::New => {
-                    let sent = self.may_send_new() && self.send_new(segment);
-                    self.sent_now += u32::from(sent);
-                    if !sent || !self.goes_on() {
-                        self.end_new();
-                        self.phase = Phase::Idle;
-                    }
-                    if sent {
-                        return true;
-                    }
-                }
             }
         }
     }
@@ -99,6 +109,7 @@ impl Sender {
     }
 
     /// Whether new data may go out: window, the other end's window, pace, and the wait for a larger burst.
+    #[inline(always)]
     fn may_send_new(&mut self) -> bool {
         self.stopped_by_window = false;
         if !self.sendable(self.window.nxt) {
@@ -129,6 +140,7 @@ impl Sender {
     }
 
     /// Whether to ask after a segment for the next one: not if there is none, or the window alone says so.
+    #[inline(always)]
     fn goes_on(&mut self) -> bool {
         let sendable = self.sendable(self.window.nxt);
         self.stopped_by_window = sendable && !self.pacing.on && self.queue.in_flight() >= self.window.cwnd;
@@ -264,8 +276,14 @@ impl Sender {
         u64::from(self.window.mss).min(self.written.saturating_sub(at)) as u32
     }
 
-    /// The next new segment goes out.
+    /// The next new segment goes out, if there is one.
+    #[inline(never)]
     fn send_new(&mut self, segment: &mut Segment) -> bool {
+        self.emit_new(segment)
+    }
+
+    #[inline(always)]
+    fn emit_new(&mut self, segment: &mut Segment) -> bool {
         if !self.sendable(self.window.nxt) {
             return false;
         }
@@ -315,7 +333,7 @@ impl Sender {
     }
 
     /// A packet of so many bytes goes out now, at this place of the queue.
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, len: u32, index: usize, nothing_out: bool) -> Packet {
         let in_flight = self.queue.in_flight();
         if in_flight == 0 {
