@@ -1907,8 +1907,8 @@ class Class(Declared, role="class"):
 class Tcp(Declared, role="flows"):
     """TCP transfer
 
-    A transfer over TCP. The host profile says what the operating system or simulator that it stands for would use;
-    every value of a profile can be overridden.
+    A transfer over TCP between two hosts: Linux's of today, or those of a paper's simulator or machines. The profile
+    says which; every value of it can be overridden. Both do this otherwise than the papers:
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
