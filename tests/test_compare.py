@@ -665,6 +665,9 @@ NAMED = """\
 rate = "1 Mbit/s"
 delay = "1 ms"
 
+[queue]
+limit = 50
+
 [[flows]]
 kind = "udp"
 name = "voip"

@@ -57,7 +57,7 @@ def red(queue: dict[str, Any], request: Request) -> None:
 
 
 def ared(queue: dict[str, Any], request: Request) -> None:
-    per_second = 12e6 / 8000  # C counts packets of the discipline's `packet`, the link's typical 1000 bytes
+    per_second = 12e6 / 10_000  # C counts packets of the discipline's `packet`, the typical 1250 bytes
     low = queue.get("min_th", max(5, round(base(queue["target_delay"]) / 1e9 * per_second / 2)))
     bounds = (1250 * low, 1250 * queue.get("max_th", 3 * low), 1250 * queue["limit"])
     flags = red_like(request, bounds, queue.get("w_q", 1 - math.exp(-1 / per_second)), queue["max_p"])

@@ -1,4 +1,5 @@
-"""What a discipline takes for the length of a full packet, where packets are real: the MTU, at every entry point."""
+"""What a discipline takes for the length of a full packet: the longest that a scenario's flows send, the MTU behind a
+shell, on a bridge and in a replay."""
 
 from __future__ import annotations
 
@@ -25,10 +26,20 @@ def test_max_packet_follows_the_mtu_in_a_replay(discipline: str, given: dict[str
     assert done.summary["replay"]["queue"]["max_packet"] == f"{expected} B"
 
 
-def test_max_packet_is_the_simulators_full_packet_in_a_simulation() -> None:
-    net = sg.dumbbell(rate="1 Mbit/s", queue=sg.Codel())
-    done = sg.simulate(net, [sg.Tcp(name="bulk")], duration="1 s")
-    assert done.summary["scenario"]["queue"]["max_packet"] == "1000 B"
+SENT = [
+    ([sg.Tcp(name="bulk")], 1500),
+    ([sg.Udp(name="jumbo", rate="1 Mbit/s", packet_size="4000 B"), sg.Tcp(name="bulk")], 4000),
+    ([sg.Udp(name="voip", rate="64 kbit/s", packet_size="200 B")], 200),
+    ([sg.Poisson(name="drawn", rate="100 kbit/s", sizes="exponential")], 1000),  # on average
+]
+"""Flows, and the longest full packet of any."""
+
+
+@pytest.mark.parametrize(("flows", "expected"), SENT)
+def test_max_packet_is_the_longest_that_flows_send_in_a_simulation(flows: list[Any], expected: int) -> None:
+    net = sg.dumbbell(rate="5 Mbit/s", queue=sg.FqCodel())
+    done = sg.simulate(net, flows, duration="200 ms")
+    assert done.summary["scenario"]["queue"]["max_packet"] == f"{expected} B"
 
 
 def test_the_mtu_decides_when_codel_acts() -> None:
@@ -56,17 +67,10 @@ def test_max_packet_follows_the_mtu_behind_a_shell(mtu: int | None, expected: in
 
 @real
 @pytest.mark.filterwarnings("ignore::sluicegate.RealHostsWarning")
-@pytest.mark.parametrize(
-    ("flow", "expected"),
-    [
-        (sg.Tcp(name="bulk"), 1500),
-        (sg.Udp(name="jumbo", rate="1 Mbit/s", packet_size="4000 B"), 4000),
-        (sg.Poisson(name="drawn", rate="100 kbit/s", sizes="exponential"), 1500),
-    ],
-)
-def test_max_packet_follows_the_mtu_between_real_hosts(flow: Any, expected: int) -> None:
+@pytest.mark.parametrize(("flows", "expected"), SENT)
+def test_max_packet_is_that_of_the_simulation_between_real_hosts(flows: list[Any], expected: int) -> None:
     net = sg.dumbbell(rate="5 Mbit/s", queue=sg.FqCodel())
-    done = sg.testbed(net, [flow], duration="200 ms")
+    done = sg.testbed(net, flows, duration="200 ms")
     assert done.summary["scenario"]["queue"]["max_packet"] == f"{expected} B"
 
 

@@ -268,7 +268,7 @@ def test_run_warns_of_it_before_it_runs(sluicegate: Program, tmp_path: Path, tra
 
     long = trap.startswith("long")  # as it is, or the run might be over before its progress is told
     with pytest.warns(TrapWarning) as caught, pytest.raises(Ended):
-        sg.run(file, progress=end, sets={} if long else {"run.duration": "100000 s"})
+        sg.run(file, progress=end, sets={} if long else {"run.duration": "20000 s"})
     assert any(str(each.message).startswith(begins) for each in caught)
     if not long:
         done = sluicegate("run", "trap.toml", "--set", "run.duration=500 ms")

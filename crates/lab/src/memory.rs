@@ -207,7 +207,7 @@ impl Path {
         let least = self.there.max(1e-6);
         let queueing = if self.is_own() { f64::INFINITY } else { 2.0 * self.queueing };
         let longest = (least + self.access + queueing).min(lifetime.max(least));
-        (longest / least).log2().ceil() + 1.0
+        libm::ceil(libm::log2(longest / least)) + 1.0
     }
 }
 
@@ -245,6 +245,7 @@ fn datagrams(group: &Group, path: &Path, lifetime: f64) -> f64 {
     let offered = rate.min(path.own);
     let waiting = (rate - offered) * lifetime + offered * path.access.min(lifetime);
     let on_the_way = offered.min(path.rate) * path.there.min(lifetime);
-    let queued = (8.0 * path.held[0]).min(count * offered * lifetime);
+    // What a discipline of one's own holds is not known.
+    let queued = if path.held[0].is_finite() { (8.0 * path.held[0]).min(count * offered * lifetime) } else { 0.0 };
     (count * (waiting + on_the_way) + queued) / (8.0 * bytes as f64)
 }

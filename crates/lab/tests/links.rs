@@ -10,6 +10,9 @@ const UDP: &str = r#"
 rate = "10 Mbit/s"
 delay = "10 ms"
 
+[queue]
+limit = 50
+
 [[flows]]
 kind = "udp"
 rate = "20 Mbit/s"
