@@ -21,7 +21,6 @@ impl Sender {
             && !reports
             && self.probe.is_none()
             && self.queue.is_untouched()
-            && self.queue.front().is_some_and(|packet| packet.end <= segment.ack)
     }
 
     /// An acknowledgement that is as predicted. False, and nothing is done, if it is not.
@@ -31,11 +30,7 @@ impl Sender {
             return false;
         }
         let (ack, now) = (segment.ack, self.window.now);
-        let Some(first) = self.queue.pop(ack) else { return false };
-        let (mut last, mut acked) = (first, 1);
-        while let Some(packet) = self.queue.pop(ack) {
-            (last, acked) = (packet, acked + 1);
-        }
+        let Some((first, last, acked)) = self.queue.pop_untouched(ack) else { return false };
         self.queue.trim(ack);
         self.retransmits = 0;
         self.window.una = ack;
@@ -48,7 +43,7 @@ impl Sender {
         self.rack.advance(&last, now, None);
         self.probe_of_window_answered();
         let latest = now.since(last.sent);
-        self.measured(now.since(first.sent), latest);
+        self.measured(now.since(first), latest);
         self.refresh();
         self.cc.on_acked(&mut self.window, acked, Some(latest));
         self.cc.on_ack(&mut self.window, false);

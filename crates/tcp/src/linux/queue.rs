@@ -202,6 +202,23 @@ impl Queue {
         Some(packet)
     }
 
+    /// Takes off all that is acknowledged up to `una` of an untouched queue: when the first was sent, the last, and how many.
+    #[inline]
+    pub fn pop_untouched(&mut self, una: u64) -> Option<(Time, Packet, u32)> {
+        let first = self.packets.front().filter(|packet| packet.end <= una)?.sent;
+        let mut acked = 1;
+        while self.packets.get(acked).is_some_and(|packet| packet.end <= una) {
+            acked += 1;
+        }
+        let last = self.packets[acked - 1];
+        for _ in 0..acked {
+            self.packets.pop_front();
+        }
+        self.number = (self.number + acked as u32) & NUMBERS;
+        self.hint = self.hint.max(last.end);
+        Some((first, last, acked as u32))
+    }
+
     /// A packet is acknowledged in part: what is left of it starts there.
     #[inline]
     pub fn trim(&mut self, una: u64) {

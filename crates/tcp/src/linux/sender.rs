@@ -248,6 +248,10 @@ impl Sender {
         if self.pacing.release(now) {
             self.resume();
         }
+        // No timer expires early.
+        if self.timer_set + self.timer_span > now {
+            return;
+        }
         let Some(timer) = self.timer.filter(|_| self.expiry() <= now) else { return };
         self.refresh();
         match timer {
