@@ -166,12 +166,12 @@ impl Connection {
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         match self {
             Connection::Papers(end) if end.is_open() => end.poll_open(now, segment),
-            _ => self.poll_otherwise(now, segment),
+            _ => self.poll_slow(now, segment),
         }
     }
 
     #[inline(never)]
-    fn poll_otherwise(&mut self, now: Time, segment: &mut Segment) -> bool {
+    fn poll_slow(&mut self, now: Time, segment: &mut Segment) -> bool {
         match self {
             Connection::Papers(end) => end.poll_opening(now, segment),
             Connection::Linux(end) => end.poll_into(now, segment),
@@ -213,12 +213,12 @@ impl Connection {
     pub fn may_send(&self) -> bool {
         match self {
             Connection::Papers(end) if end.is_open() => end.open_may_send(),
-            _ => self.may_send_otherwise(),
+            _ => self.may_send_slow(),
         }
     }
 
     #[inline(never)]
-    fn may_send_otherwise(&self) -> bool {
+    fn may_send_slow(&self) -> bool {
         match self {
             // What an opening has to say is asked for.
             Connection::Papers(_) => true,
@@ -239,13 +239,13 @@ impl Connection {
     pub fn next_timer_before(&self, time: Time) -> Option<Time> {
         let next = match self {
             Connection::Papers(end) if end.is_open() => end.open_timer(),
-            _ => return self.timer_otherwise_before(time),
+            _ => return self.timer_slow_before(time),
         };
         (next < time).then_some(next)
     }
 
     #[inline(never)]
-    fn timer_otherwise_before(&self, time: Time) -> Option<Time> {
+    fn timer_slow_before(&self, time: Time) -> Option<Time> {
         match self {
             Connection::Papers(end) => Some(end.timer()).filter(|next| *next < time),
             Connection::Linux(end) => end.next_timer_before(time),
@@ -255,19 +255,25 @@ impl Connection {
     /// The congestion window in segments.
     #[must_use]
     pub fn cwnd(&self) -> f64 {
-        of_each!(self, end => end.sender().cwnd())
+        self.congestion().cwnd
     }
 
     /// What those look at who debug congestion control.
     #[must_use]
     pub fn congestion(&self) -> Congestion {
-        of_each!(self, end => end.sender().congestion())
+        match self {
+            Connection::Papers(end) => end.sender().congestion(),
+            Connection::Linux(end) => end.congestion(),
+        }
     }
 
     /// What the sending half has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        of_each!(self, end => end.sender().counters())
+        match self {
+            Connection::Papers(end) => end.sender().counters(),
+            Connection::Linux(end) => end.counters(),
+        }
     }
 
     /// Bytes of the other end's stream received in order.
@@ -279,7 +285,10 @@ impl Connection {
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
     #[must_use]
     pub fn done(&self) -> bool {
-        of_each!(self, end => end.sender().done())
+        match self {
+            Connection::Papers(end) => end.sender().done(),
+            Connection::Linux(end) => end.done(),
+        }
     }
 
     /// Whether the other end's stream has come to its end.
@@ -291,7 +300,10 @@ impl Connection {
     /// Whether all that was written has gone out at least once.
     #[must_use]
     pub fn all_sent(&self) -> bool {
-        of_each!(self, end => end.sender().all_sent())
+        match self {
+            Connection::Papers(end) => end.sender().all_sent(),
+            Connection::Linux(end) => end.all_sent(),
+        }
     }
 
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.

@@ -40,6 +40,11 @@ impl Clock {
         Span(ticks.saturating_mul(self.tick))
     }
 
+    /// When a timer set now for so long expires.
+    pub fn timer(self, now: Time, span: Span) -> Time {
+        self.expiry(now, self.whole(span).max(1))
+    }
+
     /// When a timer set now for so many ticks expires: at a tick of the wheel after that, as coarse as it is far away.
     pub fn expiry(self, now: Time, ticks: u64) -> Time {
         // Eight times coarser from 63 ticks on, and again at every factor of eight.

@@ -1,13 +1,15 @@
 //! One end of a connection as Linux has it: the opening with its timers, and both halves.
 
 use super::receive::Receiver;
-use super::sender::Sender;
-use crate::host::Host;
+use super::sender::{Opened, Sender, SenderConfig};
+use crate::connection::{Congestion, SendCounters};
+use crate::host::{Host, RtoConfig};
 use crate::segment::{Flags, Options, Segment};
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
 
-/// A flow has two ends. The goal is 700: two thirds are the sender, which an end that only receives has, too.
-const _: () = assert!(core::mem::size_of::<End>() <= 1184);
+/// A flow has two ends, and the one that only receives has no sender.
+const _: () = assert!(core::mem::size_of::<End>() <= 320);
 
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,26 +31,36 @@ enum State {
     NeverOpened,
 }
 
-/// One end of a connection of a Linux host.
+/// An opening under way.
 #[derive(Debug)]
-pub struct End {
-    state: State,
+struct Opening {
     /// When the SYN, or its answer, first went out, when it goes out again, and how often it has.
     first: Time,
     deadline: Time,
     tries: u32,
-    /// What is waited for an answer, and how many repetitions of a SYN wait no longer than the one before.
+    /// How long an answer is waited for.
     timeout: Span,
-    linear: u64,
+    rto: RtoConfig,
     /// The timestamp of the other end's opening.
     stamp: u32,
-    sends: bool,
+    /// Whether ECN is offered, and the codepoint of the SYN or its answer.
+    ecn: bool,
+    codepoint: Flags,
+}
+
+/// One end of a connection of a Linux host.
+#[derive(Debug)]
+pub struct End {
+    state: State,
     receives: bool,
     closing: bool,
     follows: bool,
-    ecn: bool,
+    /// Until the connection is open.
+    opening: Option<Box<Opening>>,
     receiver: Receiver,
-    sender: Sender,
+    /// The sending half, from the first write or the end of its stream on, and what it is made from until then.
+    sender: Option<Box<Sender>>,
+    config: Option<Box<SenderConfig>>,
 }
 
 impl End {
@@ -60,22 +72,33 @@ impl End {
             true => State::Idle,
             false => State::Listening,
         };
-        End {
-            state,
+        let config = SenderConfig::new(host, phase);
+        let opening = || Opening {
             first: Time::ZERO,
             deadline: Time::NEVER,
             tries: 0,
             timeout: host.rto.initial,
-            linear: host.rto.syn_linear,
+            rto: host.rto,
             stamp: 0,
-            sends: false,
+            ecn: host.answers_marks(),
+            codepoint: config.feedback.of_opening(),
+        };
+        End {
+            state,
             receives: false,
             closing: host.closing,
             follows: true,
-            ecn: host.answers_marks(),
+            opening: (!open).then(|| Box::new(opening())),
             receiver: Receiver::new(host, phase),
-            sender: Sender::new(host, phase),
+            sender: None,
+            config: Some(Box::new(config)),
         }
+    }
+
+    /// The sending half, made now if there is none.
+    fn sending(&mut self) -> &mut Sender {
+        let config = &mut self.config;
+        self.sender.get_or_insert_with(|| Box::new(Sender::from(*config.take().expect("it is kept until here"))))
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -85,13 +108,14 @@ impl End {
             State::Idle => self.state = State::Calling,
             _ => {}
         }
-        self.sends = true;
-        self.sender.write(bytes);
+        self.sending().write(bytes);
     }
 
     /// The application writes no more: what was never sent is forgotten.
     pub fn stop(&mut self) {
-        self.sender.stop();
+        if let Some(sender) = &mut self.sender {
+            sender.stop();
+        }
     }
 
     /// The application writes no more, and the stream ends where this host ends streams.
@@ -100,7 +124,7 @@ impl End {
             _ if !self.closing => {}
             State::Idle => self.state = State::NeverOpened,
             State::NeverOpened => {}
-            _ => self.finish(),
+            _ => self.sending().close(),
         }
     }
 
@@ -109,15 +133,11 @@ impl End {
         self.follows = false;
     }
 
-    /// From now on no header is predicted.
+    /// From now on no acknowledgement is predicted, and none is told from the last.
     #[cfg(test)]
     pub(super) fn predict_nothing(&mut self) {
-        self.sender.predict_nothing();
-    }
-
-    fn finish(&mut self) {
-        self.sends = true;
-        self.sender.close();
+        self.config.as_mut().expect("nothing is written yet").predicts = false;
+        self.receiver.predict_nothing();
     }
 
     /// A segment of the other end arrives; `ce`: its packet was marked on the way.
@@ -139,21 +159,28 @@ impl End {
         }
         self.receiver.on_stamp(segment, age);
         self.receiver.on_echo(segment, now);
-        if segment.flags.has(Flags::ACK) && self.sends {
-            self.sender.on_ack(segment, now);
-            self.receiver.set_srtt(self.sender.srtt());
+        if let (true, Some(sender)) = (segment.flags.has(Flags::ACK), &mut self.sender) {
+            sender.on_ack(segment, now);
+            self.receiver.set_srtt(sender.srtt());
         }
         if segment.occupies() {
             self.receives = true;
             let ended = self.receiver.finished();
             self.receiver.on_data(segment, ce, now);
-            if self.sender.closed && !ended && self.receiver.finished() {
-                // Both streams have ended: nothing will carry the acknowledgement (tcp_fin).
-                self.receiver.owe();
+            if self.receiver.finished() {
+                self.on_end(ended);
             }
-            if self.follows && self.receiver.finished() && self.sender.done() {
-                self.finish();
-            }
+        }
+    }
+
+    /// The other end's stream has ended, now or before.
+    fn on_end(&mut self, before: bool) {
+        if !before && self.sender.as_ref().is_some_and(|sender| sender.closed) {
+            // Both streams have ended: nothing will carry the acknowledgement (tcp_fin).
+            self.receiver.owe();
+        }
+        if self.follows && self.done() {
+            self.sending().close();
         }
     }
 
@@ -161,28 +188,30 @@ impl End {
     /// one may come a timeout late (tcp_disordered_ack).
     #[cold]
     fn is_too_old(&self, segment: &Segment, age: u32) -> bool {
-        let repeats = segment.ack == self.sender.window.una && u64::from(segment.options.window) <= self.sender.wnd;
-        segment.occupies() || !repeats || Span::from_millis(age.into()).0 > self.sender.rtt.rto().0 / 5 * 6
+        let (una, (wnd, rto)) = match (&self.sender, &self.config) {
+            (Some(sender), _) => (sender.window.una, (sender.wnd, sender.rtt.rto())),
+            (None, config) => (0, config.as_ref().map_or((0, Span::ZERO), |config| config.window_and_timeout())),
+        };
+        let repeats = segment.ack == una && u64::from(segment.options.window) <= wnd;
+        segment.occupies() || !repeats || Span::from_millis(age.into()).0 > rto.0 / 5 * 6
     }
 
-    /// What the opener says after the answer has come: the connection is open here, too.
+    /// The other end has answered: the connection is open here, too.
     fn answered(&mut self, segment: &Segment, now: Time) {
         self.state = State::Established;
-        self.deadline = Time::NEVER;
-        let rtt = self.opening_rtt(segment, now);
-        let window = segment.options.window.into();
-        self.sender.opened(rtt, self.tries, window, now);
-        self.receiver.set_srtt(self.sender.srtt());
-        self.receiver.begin(now);
-    }
-
-    /// How long the opening took: by the clock if it was sent once, else by the echoed timestamp.
-    fn opening_rtt(&self, segment: &Segment, now: Time) -> Option<Span> {
-        if self.tries == 1 {
-            return Some(now.since(self.first));
-        }
+        let Some(opening) = self.opening.take() else { return };
+        // By the clock if the opening was sent once, else by the echoed timestamp.
         let echo = segment.options.echo;
-        (echo != 0).then(|| Span::from_millis(self.sender.rtt.clock.stamp(now).wrapping_sub(echo).max(1).into()))
+        let by_stamp = || Span::from_millis(self.receiver.clock.stamp(now).wrapping_sub(echo).max(1).into());
+        let rtt = if opening.tries == 1 { Some(now.since(opening.first)) } else { (echo != 0).then(by_stamp) };
+        let opened = Opened { now, rtt, tries: opening.tries, wnd: segment.options.window.into() };
+        match (&mut self.sender, &mut self.config) {
+            (Some(sender), _) => sender.opened(opened),
+            (None, Some(config)) => config.opened = Some(opened),
+            (None, None) => {}
+        }
+        self.receiver.set_srtt(self.congestion().srtt);
+        self.receiver.begin(now);
     }
 
     fn on_syn(&mut self, segment: &Segment, now: Time) {
@@ -190,20 +219,15 @@ impl End {
         match self.state {
             State::Listening | State::Answered if !answer => {
                 // A SYN that comes again changes nothing: its answer echoes the first (tcp_check_req).
-                if self.state == State::Listening {
-                    self.stamp = segment.options.stamp;
+                if let (State::Listening, Some(opening)) = (self.state, &mut self.opening) {
+                    opening.stamp = segment.options.stamp;
                     self.receiver.on_stamp(segment, self.receiver.age(segment));
                 }
-                self.sender.set_window(segment.options.window.into());
                 self.state = State::Answering;
             }
             State::Called if answer => {
-                self.state = State::Established;
-                self.deadline = Time::NEVER;
                 self.receiver.on_stamp(segment, self.receiver.age(segment));
-                let rtt = self.opening_rtt(segment, now);
-                self.sender.opened(rtt, self.tries, segment.options.window.into(), now);
-                self.receiver.begin(now);
+                self.answered(segment, now);
                 // The third segment of the opening is one of its own; data follows it (tcp_rcv_synsent_state_process).
                 self.receives = true;
                 self.receiver.owe();
@@ -219,19 +243,21 @@ impl End {
 
     /// The time that [`next_timer`](End::next_timer) named has come. Too early does no harm.
     pub fn on_timer(&mut self, now: Time) {
-        if now >= self.deadline {
-            self.deadline = Time::NEVER;
+        if let Some(opening) = self.opening.as_mut().filter(|opening| now >= opening.deadline) {
+            opening.deadline = Time::NEVER;
             self.state = match self.state {
                 State::Called => State::Calling,
                 State::Answered => State::Answering,
                 other => other,
             };
             // The first repetitions of a SYN wait as long as the first (tcp_syn_linear_timeouts).
-            if u64::from(self.tries) > self.linear || self.state == State::Answering {
-                self.timeout = self.sender.rtt.doubled(self.timeout);
+            if u64::from(opening.tries) > opening.rto.syn_linear || self.state == State::Answering {
+                opening.timeout = opening.rto.doubled(opening.timeout);
             }
         }
-        self.sender.on_timer(now);
+        if let Some(sender) = &mut self.sender {
+            sender.on_timer(now);
+        }
         self.receiver.on_timer(now);
     }
 
@@ -244,33 +270,29 @@ impl End {
         if self.receives && self.receiver.poll_into(now, segment) {
             return true;
         }
-        if self.sends && self.sender.poll_into(now, segment) {
+        let sent = self.sender.as_mut().is_some_and(|sender| sender.poll_into(now, segment));
+        if sent {
             self.receiver.fill(now, segment);
-            return true;
         }
-        false
+        sent
     }
 
     fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
-        let flags = match self.state {
-            State::Calling => {
-                self.state = State::Called;
-                Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR)).with(self.sender.feedback.of_opening())
-            }
-            State::Answering => {
-                self.state = State::Answered;
-                Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE).with(self.sender.feedback.of_opening())
-            }
+        let Some(opening) = &mut self.opening else { return false };
+        let (state, flags) = match self.state {
+            State::Calling => (State::Called, Flags::SYN.with_if(opening.ecn, Flags::ECE.with(Flags::CWR))),
+            State::Answering => (State::Answered, Flags::SYN.with(Flags::ACK).with_if(opening.ecn, Flags::ECE)),
             _ => return false,
         };
-        if self.tries == 0 {
-            self.first = now;
+        self.state = state;
+        if opening.tries == 0 {
+            opening.first = now;
         }
-        self.tries += 1;
-        self.deadline = self.sender.rtt.expiry(now, self.timeout);
-        segment.set(0, 0, flags);
+        opening.tries += 1;
+        opening.deadline = self.receiver.clock.timer(now, opening.timeout);
+        segment.set(0, 0, flags.with(opening.codepoint));
         segment.options.kinds = Options::STAMPED;
-        (segment.options.stamp, segment.options.echo) = (self.sender.rtt.clock.stamp(now), self.stamp);
+        (segment.options.stamp, segment.options.echo) = (self.receiver.clock.stamp(now), opening.stamp);
         segment.options.window = self.receiver.first_window();
         true
     }
@@ -279,7 +301,9 @@ impl End {
     #[must_use]
     pub fn may_send(&self) -> bool {
         match self.state {
-            State::Established => (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes()),
+            State::Established => {
+                self.sender.as_ref().is_some_and(|sender| sender.may_send()) || (self.receives && self.receiver.owes())
+            }
             State::Calling | State::Answering => true,
             _ => false,
         }
@@ -295,12 +319,12 @@ impl End {
     #[inline]
     #[must_use]
     pub fn next_timer_before(&self, time: Time) -> Option<Time> {
-        let mut next = self.deadline;
+        let mut next = self.opening.as_ref().map_or(Time::NEVER, |opening| opening.deadline);
         if self.receives {
             next = next.min(self.receiver.deadline());
         }
-        if self.sends && self.state == State::Established {
-            next = next.min(self.sender.deadline_before(next.min(time)).unwrap_or(next));
+        if let (true, Some(sender)) = (self.is_open(), &self.sender) {
+            next = next.min(sender.deadline_before(next.min(time)).unwrap_or(next));
         }
         Some(next).filter(|next| *next < time)
     }
@@ -309,7 +333,7 @@ impl End {
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
-        !self.sends && self.is_open()
+        self.sender.is_none() && self.is_open()
     }
 
     /// Whether no timer expires up to `time`.
@@ -326,10 +350,30 @@ impl End {
         self.state == State::Established
     }
 
-    /// The sending half.
+    /// What those look at who debug congestion control.
     #[must_use]
-    pub fn sender(&self) -> &Sender {
-        &self.sender
+    pub fn congestion(&self) -> Congestion {
+        let unsent = || self.config.as_ref().map(|config| config.congestion());
+        let sending = self.sender.as_ref().map(|sender| sender.congestion());
+        sending.or_else(unsent).expect("an end has a sender or what it is made from")
+    }
+
+    /// What the sending half has counted.
+    #[must_use]
+    pub fn counters(&self) -> SendCounters {
+        self.sender.as_ref().map_or_else(SendCounters::default, |sender| sender.counters())
+    }
+
+    /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
+    #[must_use]
+    pub fn done(&self) -> bool {
+        self.sender.as_ref().is_none_or(|sender| sender.done())
+    }
+
+    /// Whether everything written has been sent at least once.
+    #[must_use]
+    pub fn all_sent(&self) -> bool {
+        self.sender.as_ref().is_none_or(|sender| sender.all_sent())
     }
 
     /// Bytes of the other end's stream received in order.
@@ -347,6 +391,6 @@ impl End {
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
-        self.state == State::NeverOpened || (self.sender.finished() && self.receiver.finished())
+        self.state == State::NeverOpened || (self.receiver.finished() && self.sender.as_ref().is_some_and(|sender| sender.finished()))
     }
 }

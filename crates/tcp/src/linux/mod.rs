@@ -1,14 +1,14 @@
 //! # Hosts as Linux has them
 //!
 //! The end host of Linux 6.18, as far as what it sends and when depends on it: what net/ipv4/tcp_input.c, tcp_output.c,
-//! tcp_timer.c and tcp_recovery.c do, in packets of one segment. Chosen by the profile `linux`.
+//! tcp_timer.c and tcp_recovery.c do, in packets of one segment. The default: the profile `linux`.
 //!
 //! | module | what it holds | RFC |
 //! |---|---|---|
 //! | `end` | an end: opening, timers, both halves | 9293, 6298 |
 //! | `sender` | its state, the one timer | |
 //! | `ack` | what an acknowledgement does | |
-//! | `prediction` | the short way of plain acknowledgements | |
+//! | `prediction` | the fast path of plain acknowledgements | |
 //! | `queue` | what is under way, in order of the stream and of sending | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
@@ -26,7 +26,7 @@
 //! | `receive` | when an acknowledgement goes | 5681, 2883, 7323 |
 //! | `window` | the window follows what comes | |
 //! | `ecn` | marks: RFC 3168's, DCTCP's and accurate ones | 3168, 8257, 9768 |
-//! | `cc` | Reno, CUBIC with HyStart, BBR, BBRv3, DCTCP, Prague | |
+//! | `cc` | Reno, CUBIC with HyStart, BBR, BBRv3, DCTCP, Prague, LEDBAT, and one's own | |
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|
@@ -61,5 +61,4 @@ mod undo;
 mod window;
 
 pub use end::End;
-pub use sender::Sender;
 pub use window::scale as window_scale;

@@ -1,10 +1,10 @@
-//! Header prediction (Jacobson 1990; net/ipv4/tcp_input.c, `tcp_rcv_established`): a straight path for what nearly every
+//! Header prediction (Jacobson 1990; net/ipv4/tcp_input.c, `tcp_rcv_established`): a fast path for what nearly every
 //! acknowledgement is, one of new data while all is well. It does what [`Sender::on_ack`] does then; the test below compares
 //! them.
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|
-//! | predicts the header alone; the acknowledgement then takes the way of all (tcp_ack) | the state Open with nothing reported, lost, sent again or probed is predicted too | what that way looks for cannot be there |
+//! | predicts the header alone; the acknowledgement then takes the slow path (tcp_ack) | the state Open with nothing reported, lost, sent again or probed is predicted too | what that path looks for cannot be there |
 
 use super::cc::State;
 use super::sender::{Phase, Sender};
@@ -54,12 +54,6 @@ impl Sender {
         self.pacing.update(&mut self.window);
         (self.phase, self.sent_now, self.head_resent) = (Phase::New, 0, false);
         true
-    }
-
-    /// From now on nothing is predicted.
-    #[cfg(test)]
-    pub(super) fn predict_nothing(&mut self) {
-        self.predicts = false;
     }
 }
 
@@ -115,7 +109,7 @@ mod tests {
                     wire.insert((arrival, sent), (1 - from, segment, *marked && segment.flags.has(Flags::ECT)));
                 }
             }
-            transcript.1.push((ends[0].sender().cwnd(), ends[0].next_timer()));
+            transcript.1.push((ends[0].congestion().cwnd, ends[0].next_timer()));
         }
         transcript
     }

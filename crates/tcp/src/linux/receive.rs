@@ -69,7 +69,7 @@ pub(super) struct Receiver {
     quick: u32,
     ato: u64,
     delay: u64,
-    clock: Clock,
+    pub clock: Clock,
     /// The length of full segments as seen, and when data last came.
     mss: u32,
     last_data: u64,
@@ -82,6 +82,8 @@ pub(super) struct Receiver {
     owed: bool,
     /// Whether the last acknowledgement said all there is to say.
     told: bool,
+    #[cfg(test)]
+    forgets: bool,
     /// Where the first packet ends that the application reads after the acknowledgement; zero: it has read all.
     reading: u64,
     /// What came twice, to be reported once.
@@ -115,6 +117,8 @@ impl Receiver {
             before: None,
             owed: false,
             told: false,
+            #[cfg(test)]
+            forgets: false,
             reading: 0,
             duplicate: None,
             recent_stamp: 0,
@@ -503,5 +507,13 @@ impl Receiver {
         }
         self.acked = self.next;
         (self.owed, self.pushed, self.deadline, self.told) = (false, false, Time::NEVER, self.gaps.is_none());
+        #[cfg(test)]
+        (self.told &= !self.forgets);
+    }
+
+    /// From now on each acknowledgement is told as if it were the first.
+    #[cfg(test)]
+    pub fn predict_nothing(&mut self) {
+        self.forgets = true;
     }
 }

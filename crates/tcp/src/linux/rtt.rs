@@ -18,13 +18,24 @@ const MIN_RTT_WINDOW: Span = Span::from_millis(300_000);
 /// One microsecond; Linux's unit of round trips.
 const US: u64 = 1_000;
 
+/// A round trip as the estimate has it.
+pub(super) fn whole_us(rtt: Span) -> Span {
+    Span(rtt.0 / US * US)
+}
+
+impl RtoConfig {
+    /// Twice this timeout, if it may be that long.
+    pub(super) fn doubled(&self, timeout: Span) -> Span {
+        Span(timeout.0.saturating_mul(2)).min(self.max)
+    }
+}
+
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     pub clock: Clock,
-    /// The least deviation that a timeout adds, and the longest timeout.
-    floor: Span,
-    most: Span,
+    /// Of which the tick is the clock's.
+    config: RtoConfig,
     /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
     srtt8: u64,
     mdev4: u64,
@@ -43,8 +54,7 @@ impl Rtt {
     pub fn new(config: RtoConfig, phase: Span) -> Rtt {
         Rtt {
             clock: Clock::new(config.tick, phase),
-            floor: config.min,
-            most: config.max,
+            config,
             srtt8: 0,
             mdev4: 0,
             mdev_max: 0,
@@ -58,7 +68,7 @@ impl Rtt {
 
     /// A round trip was measured; `una` and `nxt` say where the stream is.
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
-        let (measured, floor) = (rtt.0 / US, self.floor.0 / US);
+        let (measured, floor) = (rtt.0 / US, self.config.min.0 / US);
         if self.srtt8 == 0 {
             self.srtt8 = (measured << 3).max(1);
             self.mdev4 = measured << 1;
@@ -91,7 +101,7 @@ impl Rtt {
     /// The timeout without doubling, in whole ticks.
     fn estimate(&self) -> Span {
         let ticks = self.clock.whole(Span(((self.srtt8 >> 3) + self.rttvar) * US));
-        self.clock.span(ticks).min(self.most)
+        self.clock.span(ticks).min(self.config.max)
     }
 
     /// The smoothed round trip; zero before the first measurement.
@@ -106,23 +116,13 @@ impl Rtt {
 
     /// The least deviation that a timeout adds (tcp_rto_min).
     pub fn floor(&self) -> Span {
-        self.floor
+        self.config.min
     }
 
     /// The timer has expired: the next timeout is twice as long.
     pub fn back_off(&mut self) {
         self.backoff += 1;
-        self.rto = self.doubled(self.rto);
-    }
-
-    /// Twice this timeout, if it may be that long.
-    pub fn doubled(&self, timeout: Span) -> Span {
-        Span(timeout.0.saturating_mul(2)).min(self.most)
-    }
-
-    /// When a timer set now for so long expires.
-    pub fn expiry(&self, now: Time, span: Span) -> Time {
-        self.clock.expiry(now, self.clock.whole(span).max(1))
+        self.rto = self.config.doubled(self.rto);
     }
 
     /// The least round trip of the window; `None` before the first.

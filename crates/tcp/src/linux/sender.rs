@@ -11,7 +11,7 @@ use super::rate::Rate;
 use super::rtt::Rtt;
 use super::undo::Undo;
 use crate::connection::{Congestion, SendCounters};
-use crate::host::Host;
+use crate::host::{Host, RtoConfig};
 use alloc::boxed::Box;
 use core::fmt;
 use sluicegate_base::{Span, Time};
@@ -59,7 +59,7 @@ pub struct Sender {
     pub(super) rate: Option<Box<Rate>>,
     pub(super) pacing: Pacing,
     pub(super) feedback: Feedback,
-    /// Whether plain acknowledgements take the short way.
+    /// Whether plain acknowledgements take the fast path.
     pub(super) predicts: bool,
     pub(super) written: u64,
     pub(super) closed: bool,
@@ -115,35 +115,109 @@ impl fmt::Debug for Sender {
     }
 }
 
-impl Sender {
-    /// A sender with nothing written. `phase` shifts its clock within a tick.
-    #[must_use]
-    pub fn new(host: &Host, phase: Span) -> Sender {
+/// How an opening went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    /// When the other end had answered, how long that took, if it is known, and how often the opening was sent.
+    pub now: Time,
+    pub rtt: Option<Span>,
+    pub tries: u32,
+    /// How many bytes the other end's window holds.
+    pub wnd: u64,
+}
+
+/// What a sender is made from when its application first writes: many an end never does.
+pub(super) struct SenderConfig {
+    cc: Box<dyn Controller>,
+    pub feedback: Feedback,
+    rto: RtoConfig,
+    phase: Span,
+    mss: u32,
+    initial: u32,
+    ssthresh: u32,
+    most: u32,
+    window: u64,
+    gso: bool,
+    pub predicts: bool,
+    pub opened: Option<Opened>,
+}
+
+impl SenderConfig {
+    /// That of a host; `phase` shifts the sender's clock within a tick.
+    pub fn new(host: &Host, phase: Span) -> SenderConfig {
         let most = (host.window / u64::from(host.mss)).min(u64::from(INFINITE)) as u32;
-        let initial = (host.initial_window as u32).max(1);
-        // The default is no threshold at all.
-        let ssthresh = if host.initial_ssthresh < f64::from(most) { host.initial_ssthresh as u32 } else { INFINITE };
         let cc = host.linux_controller(phase);
-        let paces = cc.paces();
         let feedback = Feedback::of_sender(host, &*cc);
-        Sender {
+        SenderConfig {
             predicts: feedback.is_flagged() && !cc.governs() && !cc.wants_rate_samples(),
+            feedback,
+            cc,
+            rto: host.rto,
+            phase,
+            mss: host.mss,
+            initial: (host.initial_window as u32).max(1),
+            // The default is no threshold at all.
+            ssthresh: if host.initial_ssthresh < f64::from(most) { host.initial_ssthresh as u32 } else { INFINITE },
+            most,
+            window: host.window,
+            gso: host.gso,
+            opened: None,
+        }
+    }
+
+    /// The other end's window, and the timeout, as the opening left them.
+    pub fn window_and_timeout(&self) -> (u64, Span) {
+        let mut rtt = Rtt::new(self.rto, self.phase);
+        if let Some(measured) = self.opened.and_then(|opened| opened.rtt) {
+            rtt.sample(measured, 0, 0);
+        }
+        (self.opened.map_or(self.window, |opened| opened.wnd), rtt.rto())
+    }
+
+    /// What its sender begins with.
+    pub fn congestion(&self) -> Congestion {
+        let closed = self.opened.is_some_and(|opened| opened.tries > MOST_TRIES);
+        Congestion {
+            cwnd: if closed { 1.0 } else { self.initial.into() },
+            ssthresh: self.ssthresh.into(),
+            srtt: self.opened.and_then(|opened| opened.rtt).map_or(Span::ZERO, super::rtt::whole_us),
+            in_flight: 0,
+        }
+    }
+}
+
+impl fmt::Debug for SenderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SenderConfig").field("opened", &self.opened).finish_non_exhaustive()
+    }
+}
+
+/// How often a SYN or its answer may have gone out for the window to stay (RFC 6928, Sec. 2).
+const MOST_TRIES: u32 = 2;
+
+impl From<SenderConfig> for Sender {
+    /// A sender with nothing written.
+    fn from(config: SenderConfig) -> Sender {
+        let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, most, window, gso, predicts, opened } = config;
+        let paces = cc.paces();
+        let mut sender = Sender {
+            predicts,
             feedback,
             rate: cc.wants_rate_samples().then(Box::default),
             cc,
             // The congestion window has no bound of its own (tcp_clamp_window); the receiver's is looked at in packets.
-            window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE.max(most), host.mss) },
-            queue: Queue::new(host.mss),
-            rtt: Rtt::new(host.rto, phase),
+            window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE.max(most), mss) },
+            queue: Queue::new(mss),
+            rtt: Rtt::new(rto, phase),
+            pacing: Pacing::new(paces, gso),
+            wnd: window,
+            wnd_most: window,
+            buffers: Buffers::new(gso),
             rack: Rack::default(),
             prr: Prr::default(),
             undo: Undo::default(),
-            pacing: Pacing::new(paces, host.gso),
             written: 0,
             closed: false,
-            wnd: host.window,
-            wnd_most: host.window,
-            buffers: Buffers::new(host.gso),
             burst_start: 0,
             burst_end: 0,
             burst_pushed: false,
@@ -166,9 +240,15 @@ impl Sender {
             usage_end: 0,
             echo: 0,
             counters: SendCounters::default(),
+        };
+        if let Some(opened) = opened {
+            sender.opened(opened);
         }
+        sender
     }
+}
 
+impl Sender {
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
@@ -200,9 +280,8 @@ impl Sender {
         }
     }
 
-    /// The other end has answered the opening: it took this long, if that is known, was sent so often, and its window holds
-    /// so many bytes (tcp_rcv_synsent_state_process, tcp_init_transfer).
-    pub fn opened(&mut self, rtt: Option<Span>, tries: u32, wnd: u64, now: Time) {
+    /// The other end has answered the opening (tcp_rcv_synsent_state_process, tcp_init_transfer).
+    pub(super) fn opened(&mut self, Opened { now, rtt, tries, wnd }: Opened) {
         self.window.now = now;
         (self.wnd, self.wnd_most) = (wnd, wnd);
         self.buffers.written(0, wnd, self.window.mss);
@@ -210,8 +289,7 @@ impl Sender {
             self.measured(rtt, rtt);
         }
         self.rtt.backoff = 0;
-        // RFC 6928, Sec. 2: the window stays after one repetition of the SYN or SYN-ACK; more close it.
-        if tries > 2 {
+        if tries > MOST_TRIES {
             self.window.cwnd = 1;
         }
         self.window.delivered += 1;
@@ -242,7 +320,7 @@ impl Sender {
         matches!(self.window.state, State::Cwr | State::Recovery)
     }
 
-    /// The time that [`deadline`](Sender::deadline) named has come.
+    /// The time that [`deadline_before`](Sender::deadline_before) named has come.
     pub fn on_timer(&mut self, now: Time) {
         self.window.now = now;
         if self.pacing.release(now) {
@@ -317,13 +395,7 @@ impl Sender {
         }
     }
 
-    /// When it next wants [`on_timer`](Sender::on_timer).
-    #[must_use]
-    pub fn deadline(&self) -> Time {
-        self.expiry().min(self.pacing.release)
-    }
-
-    /// The same if it is before `time`; most are far away.
+    /// When it next wants [`on_timer`](Sender::on_timer), if that is before `time`; most are far away.
     #[inline]
     pub fn deadline_before(&self, time: Time) -> Option<Time> {
         // No timer expires early.
@@ -337,7 +409,7 @@ impl Sender {
         if self.timer.is_none() || self.timer_span == NEVER {
             return Time::NEVER;
         }
-        self.rtt.expiry(self.timer_set, self.timer_span)
+        self.rtt.clock.timer(self.timer_set, self.timer_span)
     }
 
     /// Whether [`poll_into`](Sender::poll_into) may give a segment.
@@ -364,11 +436,6 @@ impl Sender {
         }
         self.window.cwnd = cwnd.max(least);
         (self.cwnd_stamp, self.cwnd_used) = (self.window.now, 0);
-    }
-
-    /// The other end's window as its opening says.
-    pub fn set_window(&mut self, wnd: u64) {
-        self.wnd = wnd;
     }
 
     /// The smoothed round trip; zero before the first measurement.
@@ -416,12 +483,6 @@ impl Sender {
     #[must_use]
     pub fn finished(&self) -> bool {
         self.closed && self.done()
-    }
-
-    /// Whether the application has anything for the other end.
-    #[must_use]
-    pub fn wants(&self) -> bool {
-        self.written > 0 || self.closed
     }
 }
 
