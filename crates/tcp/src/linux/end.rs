@@ -1,6 +1,7 @@
 //! One end of a connection as Linux has it: the opening with its timers, and both halves.
 
 use super::receive::Receiver;
+use super::rtt::doubled;
 use super::sender::{Opened, Sender, SenderConfig};
 use crate::connection::{Congestion, SendCounters};
 use crate::host::{Host, RtoConfig};
@@ -252,7 +253,7 @@ impl End {
             };
             // The first repetitions of a SYN wait as long as the first (tcp_syn_linear_timeouts).
             if u64::from(opening.tries) > opening.rto.syn_linear || self.state == State::Answering {
-                opening.timeout = opening.rto.doubled(opening.timeout);
+                opening.timeout = doubled(opening.timeout, opening.rto.max);
             }
         }
         if let Some(sender) = &mut self.sender {

@@ -417,3 +417,87 @@ impl Packet {
         !self.sacked && (!self.lost || self.resent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Change {
+        Push,
+        Again(usize, bool),
+        Report(usize),
+        Lose(usize),
+        Pop(u64),
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        prop_oneof![
+            4 => Just(Change::Push),
+            2 => (0usize..40, any::<bool>()).prop_map(|(at, repair)| Change::Again(at, repair)),
+            1 => (0usize..40).prop_map(Change::Report),
+            2 => (0usize..40).prop_map(Change::Lose),
+            1 => (0u64..4).prop_map(Change::Pop),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// What may be lost comes in the order of sending, as a plain list of times gives it.
+        #[test]
+        fn the_order_of_sending_is_that_of_a_list(changes in prop::collection::vec(change(), 1..200)) {
+            let mut queue = Queue::new(1);
+            // When each packet was last sent, and where it starts; whether it is reported, lost, repaired.
+            let mut list: Vec<(Time, u64, [bool; 3])> = Vec::new();
+            let mut nxt = 0;
+            for (now, change) in changes.into_iter().enumerate() {
+                let sent = Time(now as u64);
+                let record = Packet { sent, ..Packet::default() };
+                match change {
+                    Change::Push => {
+                        queue.push(Packet { start: nxt, end: nxt + 1, ..record });
+                        list.push((sent, nxt, [false; 3]));
+                        nxt += 1;
+                    }
+                    // What repairs is lost and not yet repaired; a probe may be any that is not reported.
+                    Change::Again(at, repair) if at < list.len() && !list[at].2[0] => {
+                        let repair = repair && list[at].2 == [false, true, false];
+                        queue.send_again(at, record, repair);
+                        list[at].0 = sent;
+                        list[at].2[2] |= repair;
+                    }
+                    Change::Report(at) if at < list.len() && !list[at].2[0] => {
+                        queue.report(at);
+                        list[at].2 = [true, false, false];
+                    }
+                    Change::Lose(at) if at < list.len() && !list[at].2[0] => {
+                        queue.lose(at);
+                        list[at].2 = [false, true, false];
+                    }
+                    Change::Pop(packets) => {
+                        let una = (nxt - list.len() as u64 + packets).min(nxt);
+                        while queue.pop(una).is_some() {}
+                        list.retain(|packet| packet.1 >= una);
+                    }
+                    _ => {}
+                }
+                let mut expected = list.clone();
+                expected.retain(|&(_, _, [reported, lost, repaired])| !reported && (!lost || repaired));
+                expected.sort_unstable();
+                let mut found = Vec::new();
+                let mut next = queue.first_sent();
+                while let Some(index) = next {
+                    let packet = queue.at(index);
+                    if packet.may_be_lost() {
+                        found.push((packet.sent, packet.start));
+                    }
+                    next = queue.sent_after(index);
+                }
+                prop_assert_eq!(found, expected.iter().map(|packet| (packet.0, packet.1)).collect::<Vec<_>>());
+            }
+        }
+    }
+}

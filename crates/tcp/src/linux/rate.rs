@@ -21,9 +21,11 @@ struct Record {
     app_limited: bool,
 }
 
-/// The state of one connection whose controller asks for samples.
+/// The state of one connection whose controller governs or asks for samples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rate {
+    /// Whether it asks for them; else a sample has no rate.
+    records_packets: bool,
     /// One for each packet of the queue.
     records: VecDeque<Record>,
     /// When the packet was sent that was last known to be delivered (first_tx_mstamp).
@@ -36,8 +38,16 @@ pub(super) struct Rate {
 }
 
 impl Rate {
+    /// Whether the controller asks for samples.
+    pub fn new(records_packets: bool) -> Rate {
+        Rate { records_packets, ..Rate::default() }
+    }
+
     /// A packet goes out now, at this place of the queue and with so many others in flight (tcp_rate_skb_sent).
     pub fn on_sent(&mut self, index: usize, window: &mut Window, in_flight: u32, nothing_out: bool) {
+        if !self.records_packets {
+            return;
+        }
         if nothing_out {
             (self.first_sent, window.delivered_time) = (window.now, window.now);
         }
@@ -63,7 +73,7 @@ impl Rate {
     /// It delivers this packet, and none that was sent later so far; `prior`: packets delivered when that was sent
     /// (tcp_rate_skb_delivered).
     pub fn on_delivered(&mut self, index: usize, packet: &Packet, prior: u64) {
-        let record = self.records[index];
+        let Some(record) = self.records.get(index) else { return };
         self.first_sent = packet.sent;
         self.send_elapsed = packet.sent.since(record.first_sent);
         self.delivered_time = record.delivered_time;

@@ -23,19 +23,18 @@ pub(super) fn whole_us(rtt: Span) -> Span {
     Span(rtt.0 / US * US)
 }
 
-impl RtoConfig {
-    /// Twice this timeout, if it may be that long.
-    pub(super) fn doubled(&self, timeout: Span) -> Span {
-        Span(timeout.0.saturating_mul(2)).min(self.max)
-    }
+/// Twice this timeout, if it may be that long.
+pub(super) fn doubled(timeout: Span, max: Span) -> Span {
+    Span(timeout.0.saturating_mul(2)).min(max)
 }
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     pub clock: Clock,
-    /// Of which the tick is the clock's.
-    config: RtoConfig,
+    /// The least deviation that a timeout adds, and the longest timeout.
+    floor: Span,
+    max: Span,
     /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
     srtt8: u64,
     mdev4: u64,
@@ -54,7 +53,8 @@ impl Rtt {
     pub fn new(config: RtoConfig, phase: Span) -> Rtt {
         Rtt {
             clock: Clock::new(config.tick, phase),
-            config,
+            floor: config.min,
+            max: config.max,
             srtt8: 0,
             mdev4: 0,
             mdev_max: 0,
@@ -68,7 +68,7 @@ impl Rtt {
 
     /// A round trip was measured; `una` and `nxt` say where the stream is.
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
-        let (measured, floor) = (rtt.0 / US, self.config.min.0 / US);
+        let (measured, floor) = (rtt.0 / US, self.floor.0 / US);
         if self.srtt8 == 0 {
             self.srtt8 = (measured << 3).max(1);
             self.mdev4 = measured << 1;
@@ -101,7 +101,7 @@ impl Rtt {
     /// The timeout without doubling, in whole ticks.
     fn estimate(&self) -> Span {
         let ticks = self.clock.whole(Span(((self.srtt8 >> 3) + self.rttvar) * US));
-        self.clock.span(ticks).min(self.config.max)
+        self.clock.span(ticks).min(self.max)
     }
 
     /// The smoothed round trip; zero before the first measurement.
@@ -116,13 +116,13 @@ impl Rtt {
 
     /// The least deviation that a timeout adds (tcp_rto_min).
     pub fn floor(&self) -> Span {
-        self.config.min
+        self.floor
     }
 
     /// The timer has expired: the next timeout is twice as long.
     pub fn back_off(&mut self) {
         self.backoff += 1;
-        self.rto = self.config.doubled(self.rto);
+        self.rto = doubled(self.rto, self.max);
     }
 
     /// The least round trip of the window; `None` before the first.

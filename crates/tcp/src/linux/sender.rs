@@ -55,7 +55,7 @@ pub struct Sender {
     pub(super) rack: Rack,
     pub(super) prr: Prr,
     pub(super) undo: Undo,
-    /// If the controller asks for samples.
+    /// If the controller governs or asks for samples.
     pub(super) rate: Option<Box<Rate>>,
     pub(super) pacing: Pacing,
     pub(super) feedback: Feedback,
@@ -199,11 +199,11 @@ impl From<SenderConfig> for Sender {
     /// A sender with nothing written.
     fn from(config: SenderConfig) -> Sender {
         let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, most, window, gso, predicts, opened } = config;
-        let paces = cc.paces();
+        let (paces, samples) = (cc.paces(), cc.governs() || cc.wants_rate_samples());
         let mut sender = Sender {
             predicts,
             feedback,
-            rate: cc.wants_rate_samples().then(Box::default),
+            rate: samples.then(|| Box::new(Rate::new(cc.wants_rate_samples()))),
             cc,
             // The congestion window has no bound of its own (tcp_clamp_window); the receiver's is looked at in packets.
             window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE.max(most), mss) },

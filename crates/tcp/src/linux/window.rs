@@ -96,7 +96,7 @@ impl ReceiveWindow {
             most,
             scale: scale(most),
             whole: 0,
-            known: (0, 0),
+            known: (u32::MAX, 0),
             target: announced,
             announced,
             edge: announced,
@@ -112,15 +112,6 @@ impl ReceiveWindow {
         window
     }
 
-    /// The same, of which the last answer is known.
-    #[inline]
-    pub fn memory_of(&mut self, len: u32) -> u64 {
-        if self.known.0 != len {
-            self.known = (len, self.memory(len) as u32);
-        }
-        self.known.1.into()
-    }
-
     /// A length in whole units.
     fn whole_units(&self, bytes: u64) -> u64 {
         bytes >> self.scale << self.scale
@@ -134,6 +125,15 @@ impl ReceiveWindow {
     /// The memory of a segment with so many bytes of the stream.
     pub fn memory(&self, len: u32) -> u64 {
         truesize(u64::from(len) + u64::from(self.header))
+    }
+
+    /// The same, of which the last answer is known.
+    #[inline]
+    pub fn memory_of(&mut self, len: u32) -> u64 {
+        if self.known.0 != len {
+            self.known = (len, self.memory(len) as u32);
+        }
+        self.known.1.into()
     }
 
     /// What the buffer offers beside so much memory of it (tcp_win_from_space).
@@ -252,8 +252,7 @@ impl ReceiveWindow {
     }
 
     /// The application has read a packet up to `read`, of what has come in order up to `next`: once in a round trip the buffer
-    /// follows what came (tcp_rcv_space_adjust). `beyond`: how far what has come
-    /// out of order reaches.
+    /// follows what came (tcp_rcv_space_adjust). `beyond`: how far what has come out of order reaches.
     pub fn adjust(&mut self, read: u64, next: u64, beyond: u64, now: Time) {
         if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
             return;

@@ -6,9 +6,10 @@ use crate::cc::{Ack, CongestionControl, RateSample, RoundTrip};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
 
-/// The controller, and when it was last asked whether the window may grow.
+/// The controller, whether it asks for rate samples, and when it was last asked whether the window may grow.
 pub struct Own {
     inner: Box<dyn CongestionControl>,
+    samples: bool,
     asked: Time,
 }
 
@@ -16,7 +17,7 @@ impl Own {
     /// This controller.
     #[must_use]
     pub fn new(inner: Box<dyn CongestionControl>) -> Own {
-        Own { inner, asked: Time::ZERO }
+        Own { samples: inner.wants_rate_samples(), inner, asked: Time::ZERO }
     }
 
     fn follow(&self, window: &mut Window) {
@@ -61,6 +62,10 @@ impl Controller for Own {
         true
     }
 
+    fn wants_rate_samples(&self) -> bool {
+        self.samples
+    }
+
     fn govern(&mut self, window: &mut Window, sample: &Sample) {
         let mss = u64::from(window.mss);
         let rate = sample.prior_delivered.filter(|_| sample.interval.0 > 0).map(|prior| RateSample {
@@ -79,7 +84,7 @@ impl Controller for Own {
             srtt: window.srtt,
             round: sample.rtt.map(|rtt| RoundTrip { rtt, sent, flight }),
             limited: window.is_limited(),
-            rate: rate.filter(|_| self.inner.wants_rate_samples()),
+            rate,
         };
         if !ack.limited {
             self.inner.on_pause(window.now.since(self.asked));
