@@ -253,6 +253,13 @@ def test_check_warns_of_a_trap_in_words(sluicegate: Program, tmp_path: Path, tra
     assert (done.returncode, done.stdout, done.stderr) == (0, "trap.toml: ok\n", f"warning: {said}\n")
 
 
+def test_transfers_that_outlast_the_run_last_though_they_are_shorter_than_ten_of_linuxs_windows(tmp_path: Path) -> None:
+    queue = {'discipline = "fq_codel"': 'discipline = "drop_tail"\nlimit = 2', '"10 ms"': '"20 ms"'}
+    for size, told in (("100 MB", 1), ("1 MB", 0)):
+        text = changed(queue | {"count = 50": f'count = 2\nsize = "{size}"'})
+        assert len(traps.of_scenario(resolved(text, tmp_path))) == told
+
+
 class Ended(Exception):
     """Ends a run from its progress."""
 

@@ -232,13 +232,21 @@ def _tolerance(
     parts = [amount for amount in amounts if amount.endswith("%")]
     others = [amount for amount in amounts if not amount.endswith("%")]
     points = re.fullmatch(rf"({NUMBER}) ?points?", others[0]) if others and unit == "%" else None
+    usual = f"within {TOLERANCE} % or {GRAIN.get(unit, f'0.1 {unit}'.rstrip())}"
+    rule = f'must be a part of the best value, an amount that is not negative, or both, such as "{usual}"'
+    wrong = error(f'"{f"within {text}".strip()}" {rule}')
     if len(parts) > 1 or len(others) > 1 or (others and unit == "%" and points is None):
-        usual = f"within {TOLERANCE} % or {GRAIN.get(unit, f'0.1 {unit}'.rstrip())}"
-        raise error(f'"within {text}" must be a part of the best value, an amount, or both, such as "{usual}"')
+        raise wrong
     part = _bound(parts[0], "%", GROUP["loss"], rate, error) if parts else 0.0
-    grain = float(points[1]) / factor if points else _bound(others[0], unit, metric, rate, error) if others else 0.0
+    grain = (
+        float(points[1]) / factor
+        if points
+        else _bound(others[0], unit, metric, rate, lambda _: wrong)
+        if others
+        else 0.0
+    )
     if grain < 0:
-        raise error(f"{others[0]!r} must not be less than 0")
+        raise wrong
     return part, grain
 
 

@@ -16,7 +16,10 @@ UNRESPONSIVE = ("udp", "poisson", "on_off")
 """Kinds that send whatever happens to their packets."""
 
 SHORT_TRANSFER = 10
-"""A transfer of so many windows or fewer spends half of its round trips or more in slow start, whatever its window."""
+"""A transfer of so many windows or fewer spends half of its round trips or more in slow start, whatever its window.
+
+One that takes half of the run at an equal share of its links lasts, too: a window may be more than the path ever holds.
+"""
 
 PER_ACKNOWLEDGEMENT = 2
 """Packets that one acknowledgement is for, where receivers delay them (RFC 1122, Sec. 4.2.3.2)."""
@@ -166,8 +169,9 @@ def _group(resolved: Resolved, index: int, way: Path) -> Group:
     else:
         cap = window_bytes(flow) * 8e9 / way.rtt.typical_ns if way.rtt.typical_ns else math.inf
         size = size_bytes(flow, flow["size"]) if "size" in flow else math.inf
-        lasting = size > SHORT_TRANSFER * window_bytes(flow)
-        demand = cap if lasting else size * 8e9 / in_base_unit(resolved["run"]["duration"])
+        average = size * 8e9 / in_base_unit(resolved["run"]["duration"])
+        lasting = size > SHORT_TRANSFER * window_bytes(flow) or average > min(ports, way.shared_bps / count) / 2
+        demand = cap if lasting else average
     return Group(label, flow, way, count, min(demand, ports), cap, ports, lasting)
 
 

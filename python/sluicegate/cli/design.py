@@ -26,7 +26,7 @@ PacketSize = Annotated[str, typer.Option(help="Length of a typical packet.")]
     epilog="""Examples:
 
 \b
-sluicegate design red --rate "45 Mbit/s" --rtt "100 ms" --burst 50
+sluicegate design red --rate "45 Mbit/s" --rtt "100 ms" --burst 50 --delay-target "50 ms"
 sluicegate design red --rate "10 Mbit/s" --rtt "40 ms" --burst 20 \\
     --delay-target "20 ms" --flows 9 --ecn --dev eth0
 """,
@@ -37,7 +37,7 @@ def design_red(
     rtt: Annotated[str, typer.Option(help='A typical round trip without queues, such as "100 ms".')],
     burst: Annotated[int, typer.Option(metavar="PACKETS", help="Largest burst to admit without a drop or mark.")],
     delay_target: Annotated[
-        str | None, typer.Option(help="Average queueing delay wanted under load. [what the burst needs]")
+        str | None, typer.Option(help="Average queueing delay wanted under load. [thresholds of 5 and 15 packets]")
     ] = None,
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="So many long TCP flows at once, for which the delay is held.")

@@ -1,18 +1,18 @@
 """Parameters for RED, each with the rule of the paper that it follows (Floyd & Jacobson 1993, Secs. V to VIII).
 
 The paper leaves the best average queue open (Sec. VI-C): who designs says what it shall be, as a delay target, or takes
-the least thresholds that the burst allows. Three things decide whether the queue is then there, midway between the
+the paper's least thresholds. Three things decide whether the queue is then there, midway between the
 thresholds; below, C is the rate in packets, R the round trip without queues, d the delay midway, n the flows.
 
 - max_p. n flows fill C(R + d) packets with windows of W = C(R + d)/n. A window that grows by a packet in each round
-  trip and is halved at a loss rises from 2/3 to 4/3 of its mean W, in 2W/3 round trips: one loss in W(2W + 3)/3
+  trip and is halved at a loss rises from 2/3 to 4/3 of its mean W, in 2W/3 + 1 round trips: one loss in W(2W + 3)/3
   packets, p = 3/(W(2W + 3)), which is 3/(2W²) for large W (Mathis, Semke, Mahdavi & Ott 1997). Method 2 signals p of
   the arrivals where p_b = p/(2 - p) (Sec. VII), and midway p_b is max_p/2. Linux counts the packets that an
   acknowledgement covers, so that delayed ones change nothing.
 - w_q. The loop of Hollot, Misra, Towsley & Gong (INFOCOM 2001) has a delay of R + d, poles at R + d, at W(R + d)/2 and
-  at the average's time constant T, and at rest the gain C(R + d)W²/4 · ∂p/∂q, which is (R + d)/d at most. With
-  T = 3(R + d)²/d its gain margin is 1.7 or more for every W and d; with much less the average swings between 0 and
-  max_th.
+  at the average's time constant T, and at rest the gain C(R + d)W²/4 · ∂p/∂q, which is 3/4 (R + d)/d at most. With
+  T = 3(R + d)²/d its gain margin is 2 or more for every W and d (1.4 with √2 times the weight, as Linux's nearest power
+  of two may have it); with much less the average swings between 0 and max_th.
 - Room. A window swings by a third of its mean, and with one flow so does the queue: by (R + d)/3. n flows lose at
   different times: the standard deviation of their sum is (R + d)/√(27n), and 1.3 of it, (R + d)/(4√n), have to fit
   (measured with Linux's hosts). The thresholds are d/2 away.
@@ -33,7 +33,6 @@ from ..theory.red import average_after_burst, largest_burst, largest_w_q, marked
 from ..theory.red import time_constant as arrivals_of
 from .linux import LinuxRed, linux_red
 
-LEAST_W_Q = 0.001
 MOST_ROUND_TRIPS = 10
 LEAST_MIN_TH = 5
 LEAST_MIN_TH_OF_TARGET = 3
@@ -164,7 +163,7 @@ def design_red(
 
     `rate`: of the link. `rtt`: a typical round trip of its flows without queues. `burst`: how many packets may arrive
     back to back at an empty queue without a signal. `delay_target`: the average queueing delay under load (default:
-    what the least thresholds for the burst give). `flows`: how many long TCP flows, with Reno's congestion control, the
+    what thresholds of 5 and 15 packets give). `flows`: how many long TCP flows, with Reno's congestion control, the
     delay is to be held for. `packet_size`: of a typical packet. `max_p`: the probability p_b at max_th (default: what
     `flows` take, or 0.02 without). `ecn`: mark what can carry a mark, and drop the others; at max_th and above drop,
     as RFC 3168 asks.
@@ -262,18 +261,12 @@ class _Designer:
 
     def choose_min_th(self) -> int:
         if self.target is None:
-            burst_needs = self.least_min_th(LEAST_W_Q)
-            min_th = max(LEAST_MIN_TH, burst_needs)
-            why = (
-                f"the paper's own value; no delay target asks for more, and the burst for {burst_needs}"
-                if burst_needs <= LEAST_MIN_TH
-                else f"the least that lets the burst pass with w_q = {LEAST_W_Q:g}, by eq. (3)"
-            )
-            source = "Sec. V, Fig. 3" if burst_needs <= LEAST_MIN_TH else "Sec. VI-C; Sec. VIII-A, rule 2"
+            min_th, why, source = LEAST_MIN_TH, "the paper's own value; no delay target asks for more", "Sec. V, Fig. 3"
         else:
             wanted = self.target * self.per_second
             min_th = max(LEAST_MIN_TH_OF_TARGET, round(wanted / 2))
-            why = f"half of the {wanted:.4g} packets that take the delay target to send"
+            packets = f"{wanted:.4g}" if wanted < 1000 else _count(wanted)
+            why = f"half of the {packets} packets that take the delay target to send"
             source = "Sec. VI-C: from the desired average queue"
             if round(wanted / 2) < LEAST_MIN_TH_OF_TARGET:
                 why = f"the least that the paper tries; the delay target is only {wanted:.3g} packets long"
@@ -293,7 +286,7 @@ class _Designer:
         packets = arrivals_of(w_q)
         trips = packets / trip
         why = (
-            f"a burst of {self.burst} packets leaves the average at {after:.3g}; it follows within {packets:.4g} "
+            f"a burst of {self.burst} packets leaves the average at {after:.3g}; it follows within {_count(packets)} "
             f"packets, {duration(packets / self.per_second)} or {trips:.3g} round trips, queueing included"
         )
         allowed = f"the burst leaves the average below min_th = {min_th}"
@@ -376,7 +369,7 @@ class _Designer:
             source = "Sec. VII; Mathis et al. 1997"
             if needed > MOST_MAX_P:
                 self.warn_of_many(self.flows, window, needed)
-            elif 0.501 * self.middle < swing_of(self.flows) * full:
+            elif self.swings(self.flows):
                 self.warn_of_few(self.flows)
         self.rules.append(Rule("max_p", "=", max_p, why, source))
         if max_p > MOST_MAX_P:
@@ -387,25 +380,41 @@ class _Designer:
         return max_p
 
     def warn_of_many(self, flows: int, window: float, needed: float) -> None:
-        least = window_of(marked_share("section7", MOST_MAX_P / 2))
-        most = math.floor((self.per_round_trip + self.middle) / least)
+        least, fewest, most = self.least_window(), self.fewest(), self.most()
+        held = f"Up to {_are(most)} held there; " if fewest <= most else ""
         self.warnings.append(
             f"{_are(flows)} too many for {duration(self.middle / self.per_second)}: windows of {window:.2g} packets "
             f"take max_p = {min(needed, 1):.2g}, and there should never be a reason to set it above {MOST_MAX_P:g} "
             f"(Sec. VII). That was kept, and the delay will be longer. "
-            f"{f'Up to {_are(most)} held there; ' if most else ''}{flows} would be with a delay target of "
-            f"{duration(flows * least / self.per_second - self.rtt)}"
+            f"{held}{flows} would be with a delay target of {duration(flows * least / self.per_second - self.rtt)}"
         )
 
     def warn_of_few(self, flows: int) -> None:
         delay, part = self.middle / self.per_second, swing_of(flows)
-        least = max(2, math.ceil(((self.rtt / delay + 1) / 2) ** 2))
+        fewest = self.fewest()
+        held = f"{fewest} flows or more are held there; " if fewest <= self.most() else ""
         self.warnings.append(
             f"{_are(flows)} too few for {duration(delay)}: the queue swings by {duration(part * (self.rtt + delay))}, "
             f"and the thresholds are {duration(delay / 2)} away. The link falls idle at times, the average reaches "
-            f"max_th, and the queue may not be held midway. {least} flows or more are held there; {flows} would be "
-            f"with a delay target of {duration(2 * part / (1 - 2 * part) * self.rtt)}"
+            f"max_th, and the queue may not be held midway. {held}{flows} would be with a delay target of "
+            f"{duration(2 * part / (1 - 2 * part) * self.rtt)}"
         )
+
+    def least_window(self) -> float:
+        """The least window that Sec. VII's highest max_p gives midway."""
+        return window_of(marked_share("section7", MOST_MAX_P / 2))
+
+    def most(self) -> int:
+        """The most flows that have such windows midway."""
+        return math.floor((self.per_round_trip + self.middle) / self.least_window())
+
+    def swings(self, flows: int) -> bool:
+        """Whether the windows of so many flows swing beyond the thresholds."""
+        return 0.501 * self.middle < swing_of(flows) * (self.per_round_trip + self.middle)
+
+    def fewest(self) -> int:
+        """The fewest flows whose windows do not."""
+        return max(2, math.ceil(((self.per_round_trip / self.middle + 1) / 2) ** 2)) if self.swings(1) else 1
 
     def choose_limit(self, max_th: int) -> int:
         trip = math.ceil(self.per_round_trip)
@@ -430,6 +439,6 @@ def _are(flows: int) -> str:
     return "1 flow is" if flows == 1 else f"{flows} flows are"
 
 
-def _count(flows: float) -> str:
-    """A number of flows for a sentence, to three digits."""
-    return f"{float(f'{flows:.3g}'):.0f}" if flows >= 10 else f"{flows:.2g}"
+def _count(number: float) -> str:
+    """A number of flows or packets for a sentence, to three digits."""
+    return f"{float(f'{number:.3g}'):,.0f}" if number >= 10 else f"{number:.2g}"

@@ -64,7 +64,7 @@ UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2"
 """Disciplines whose defaults are for any link."""
 
 LEAST_BUFFER = 50
-"""Packets: the least buffer that is chosen, where rate times round trip is less. Drop Tail's default."""
+"""Packets: the least buffer that is chosen, where rate times round trip is less; ns-2's Drop Tail has it."""
 
 PACKET = 1500
 """Bytes of the packets in which buffers are counted."""

@@ -25,9 +25,10 @@ PAPER = Paper(
         "sluicegate run long_and_short --set queue.dcn.threshold=20 --seed 3",
     ),
     choices=(
-        Choice("Hosts", "ns-2's and FreeBSD 4.5's", "scenarios 1 to 3: Linux's Reno. The study of DCN: FreeBSD 4.5's, "
-               "as in DCN 2004", "which discipline to use is a question of today; what a paper leaves open is one of "
-               "its own hosts. Where a statement on the first depends on the hosts, ns-2's stand beside Linux's"),
+        Choice("Hosts", "ns-2's and FreeBSD 4.5's", "scenarios 1 to 3, of which the study of DCN takes its unresponsive "
+               "flow: Linux's Reno. All else in that study: FreeBSD 4.5's, as in DCN 2004", "which discipline to use is "
+               "a question of today; what a paper leaves open is one of its own hosts. Where a statement on the first "
+               "depends on the hosts, ns-2's stand beside Linux's"),
         Choice("DCN: threshold, clearing interval", "no values", "10 packets, 0.5 s", "chosen here [D]; varied above"),
         Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "from the flows in HB with a gain of 2/9, "
                "6.25 ms; 0.1 packets at least, and while a queue stands the largest pktcount at most", "AFD's ratio "
