@@ -212,12 +212,14 @@ def test_ledbats_delays_hold_no_waiting_acknowledgements() -> None:
 def test_ledbat_beside_newreno_under_codel_repairs_its_losses_without_timeouts() -> None:
     """RFC 7928, Sec. 5.4: CoDel keeps the delay below the target, so that LEDBAT with a gain of 10 gets more than
     NewReno, about twice as much; timeouts must not decide it."""
-    flows = [traffic.transfers(), traffic.ledbat()]
-    with pytest.warns(sg.TrapWarning, match="Sec. 5.4"):
-        run = sg.simulate(sg.dumbbell(rate="10 Mbit/s", queue=sg.Codel()), flows, duration="60 s", seed=1)
-    newreno, ledbat = run.flows.to_dicts()
-    assert ledbat["timeouts"] == 0 < 30 < ledbat["fast_retransmits"]
-    assert ledbat["throughput_bps"] > 1.5 * newreno["throughput_bps"]
+    flows, got = [traffic.transfers(), traffic.ledbat()], [0.0, 0.0]
+    for seed in (1, 2, 3):  # 2.0 to 2.6 times as much
+        with pytest.warns(sg.TrapWarning, match="Sec. 5.4"):
+            run = sg.simulate(sg.dumbbell(rate="10 Mbit/s", queue=sg.Codel()), flows, duration="60 s", seed=seed)
+        newreno, ledbat = run.flows.to_dicts()
+        assert ledbat["timeouts"] == 0 < 30 < ledbat["fast_retransmits"]
+        got = [got[0] + newreno["throughput_bps"], got[1] + ledbat["throughput_bps"]]
+    assert got[1] > 2 * got[0]
 
 
 def test_disciplines_get_the_links_values_and_keep_their_own() -> None:

@@ -123,6 +123,17 @@ def test_nothing_is_said_of_linux_hosts_but_where_they_are_told_to_differ(stub: 
     assert warned(text, sets={"flows.0.min_rto": "300 ms"})[1] == said
 
 
+def test_what_an_algorithm_brings_along_and_the_kernel_keeps_is_said(stub: Stub) -> None:
+    text = SCENARIO.replace('profile = "ns2", algorithm = "sack", min_rto = "300 ms"', 'algorithm = "vegas"')
+    brings = "bulk: algorithm = vegas brings profile = ns2 along, whose"
+    assert warned(text)[1] == [
+        f"{brings} window = 20 packets and packet_size = 1000 B real hosts keep; state others if they are not meant"
+    ]
+    assert warned(text, sets={"flows.0.window": "1 MB"})[1][0].startswith(f"{brings} packet_size = 1000 B real")
+    stated = {"flows.0.window": "1 MB", "flows.0.packet_size": "1500 B"}
+    assert sg.testbed(text, sets=stated).remarks() == []
+
+
 def test_every_key_of_a_host_is_decided() -> None:
     declared = {each["name"]: each for each in json.loads(_core.declarations())["sources"]}
     datagrams = {field["name"] for field in declared["udp"]["fields"]}

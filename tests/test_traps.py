@@ -165,7 +165,7 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "reordering": (
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', TCP: SACK + "count = 4"},
-        ["bottleneck: a jitter of 8 ms", "hosts of flows.0 (tcp", "have no RACK", "below 7.2 ms, or profile = linux"],
+        ["bottleneck: a jitter of 8 ms", "have no RACK", "below 7.2 ms, or profile = linux and"],
     ),
     "target below a packet in cells": (  # 33 cells of 53 bytes: 13992 bits; 1500 bytes alone would be 12000
         {'discipline = "fq_codel"': CODEL + '\ntarget = "13 ms"',

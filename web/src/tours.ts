@@ -67,7 +67,7 @@ export const TOURS: Tour[] = [
       {
         title: "A queue that is only ever full",
         text: [
-          "24 transfers of TCP share 10 Mbit/s. The queue is Drop Tail: it takes what comes until its 100 packets are full, and then drops what comes. Every packet waits behind almost all of the buffer, 80 ms here, and drops come in bursts, to whoever arrives just then.",
+          "24 transfers of TCP (ns-2's NewReno) share 10 Mbit/s. The queue is Drop Tail: it takes what comes until its 100 packets are full, and then drops what comes. Every packet waits behind almost all of the buffer, 80 ms here, and drops come in bursts, to whoever arrives just then.",
           "Slow the run down with the slider to see single packets; the bars above them are how long each has waited.",
         ],
         begin: { state: state(RED), speed: 2 },
@@ -104,7 +104,7 @@ export const TOURS: Tour[] = [
       {
         title: "One flow that never slows down",
         text: [
-          "32 transfers of TCP and one UDP source share 1 Mbit/s. UDP sends 2 Mbit/s whatever is dropped. Under Drop Tail, and under RED beside it, TCP backs off and UDP takes nearly all of the link: a drop says the same to both, and only one of them listens.",
+          "32 transfers of TCP (ns-2's Reno) and one UDP source share 1 Mbit/s. UDP sends 2 Mbit/s whatever is dropped. Under Drop Tail, and under RED beside it, TCP backs off and UDP takes nearly all of the link: a drop says the same to both, and only one of them listens.",
         ],
         begin: { state: state(UNRESPONSIVE, ["drop_tail", "red"]), speed: 10 },
       },
@@ -140,7 +140,7 @@ export const TOURS: Tour[] = [
       {
         title: "Short and long",
         text: [
-          "700 web users, whose responses are mostly a few packets, and six long transfers share 10 Mbit/s under Drop Tail. The long ones keep the buffer full; a response of three packets waits behind all of them, and when one of its packets is lost, a timeout of a second or more follows.",
+          "700 web users, whose responses are mostly a few packets, and six long transfers, all with the hosts of the paper below, FreeBSD 4.5's, share 10 Mbit/s under Drop Tail. The long ones keep the buffer full; a response of three packets waits behind all of them, and when one of its packets is lost, a timeout of a second or more follows.",
         ],
         begin: { state: state(SHORT), speed: 3 },
       },

@@ -28,6 +28,7 @@ from .. import _core, custom_aqm
 from ..declared import what_is
 from ..quantities import in_base_unit
 from ..scenario import ScenarioWarning, Subject
+from ..traps.words import amount
 
 Resolved = Mapping[str, Any]
 
@@ -38,6 +39,9 @@ REPLACED = (
     "slow_start_exit", "gso",
 )  # fmt: skip
 """Keys of a TCP host that the kernel's own TCP replaces."""
+
+KEPT = ("window", "packet_size")
+"""Those of a profile that hold between real hosts, too."""
 
 REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "handshake": (lambda value: value is False, "the kernel opens every connection with a handshake"),
@@ -179,6 +183,7 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
     """What the kernel does otherwise than a scenario says, a sentence for the groups that are alike in it."""
     replaced: dict[tuple[str, ...], list[str]] = {}
     others: dict[str, list[str]] = {}
+    brought: dict[str, list[str]] = {}
     for flow, keys in zip(resolved["flows"], given, strict=False):
         if "algorithm" not in flow:
             continue
@@ -192,6 +197,10 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
         word, own = flow["algorithm"], algorithms.get(flow["name"], algorithms.get("*"))
         if own is None and word in RENO and not linux:
             others.setdefault(word, []).append(flow["name"])
+        if not linux and "profile" not in keys and (kept := [key for key in KEPT if key in flow and key not in keys]):
+            values = " and ".join(f"{key} = {amount(flow[key])}" for key in kept)
+            said = f"algorithm = {word} brings profile = {flow['profile']} along, whose {values} real hosts keep"
+            brought.setdefault(said, []).append(flow["name"])
     sentences = [
         f"{_names(groups)}: the kernel's own TCP stands in place of {', '.join(keys)}"
         for keys, groups in replaced.items()
@@ -201,6 +210,7 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
         "not; nearest to it is profile = linux"
         for word, groups in others.items()
     ]
+    sentences += [f"{_names(groups)}: {said}; state others if they are not meant" for said, groups in brought.items()]
     if resolved["run"]["recent"] != RECENT:
         sentences.append("run.recent does nothing: shares of recent drops are told of simulated runs alone")
     return sentences

@@ -25,8 +25,8 @@ PAPER = Paper(
         "sluicegate run long_and_short --set queue.dcn.threshold=20 --seed 3",
     ),
     choices=(
-        Choice("Hosts", "ns-2's and FreeBSD 4.5's", "scenarios 1 to 3, of which the study of DCN takes its unresponsive "
-               "flow: Linux's Reno. All else in that study: FreeBSD 4.5's, as in DCN 2004", "which discipline to use is "
+        Choice("Hosts", "ns-2's and FreeBSD 4.5's", "scenarios 1 to 3, which lend the study of DCN its unresponsive "
+               "flow: Linux's Reno. All else in that study: FreeBSD 4.5's, as in DCN 2004", "what discipline to use is "
                "a question of today; what a paper leaves open is one of its own hosts. Where a statement on the first "
                "depends on the hosts, ns-2's stand beside Linux's"),
         Choice("DCN: threshold, clearing interval", "no values", "10 packets, 0.5 s", "chosen here [D]; varied above"),

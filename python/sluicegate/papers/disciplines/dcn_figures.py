@@ -103,8 +103,8 @@ def laws_chart(laws: Runs, plain: Runs, checks: Sequence[Check] = (), **_: Runs)
         unresponsive=unresponsive)  # fmt: skip
 def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[Check]:
     """Transfers of 1 to 1000 packets on 20 Mbit/s, round trips of 10 to 150 ms, hosts as in DCN 2004; short are those
-    of at most 8 packets. The unresponsive flow is scenario 1's, among Linux's Reno. The traffic is Sluicegate's, not the
-    paper's. The paper has p_ref ← p_ref + a(q_k − q_ref) − b(q_{k−1} − q_ref) with a < b (Sec. 3.2), “the same
+    of at most 8 packets. The unresponsive flow is scenario 1's, among Linux's Reno. The traffic is Sluicegate's, not
+    the paper's. The paper has p_ref ← p_ref + a(q_k − q_ref) − b(q_{k−1} − q_ref) with a < b (Sec. 3.2), “the same
     equation” as AFD's and PI's; pktcount counts forwarded packets (Sec. 3.1), or packets that have arrived (Sec. 3.2).
     Bars are 95 % intervals over seeds; dotted: q_ref."""
     for load in LOADS:

@@ -25,7 +25,8 @@ PAPER = Paper(
         "sluicegate run red1993_fig5 --set queue.min_th=5 --set queue.max_th=15",
         "sluicegate run red1993_fig5 --set queue.discipline=drop_tail --set queue.limit=65 "
         '--set flows.0.send_jitter="0.178 ms"',
-        "sluicegate design red --rate '45 Mbit/s' --rtt '20 ms' --burst 50 --packet-size '1000 B'",
+        "sluicegate design red --rate '45 Mbit/s' --rtt '20 ms' --burst 50 --packet-size '1000 B' "
+        "--delay-target '10 ms'",
         "sluicegate run red1993_fig9 --seed 1",
         "sluicegate run red1993_fig11 --set queue.discipline=drop_tail --set queue.limit=12 "
         '--set flows.0.send_jitter="0.17 ms" --set flows.1.send_jitter="0.17 ms"',
