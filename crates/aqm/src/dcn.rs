@@ -51,9 +51,9 @@
 //! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.54 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded; those of a flow with a probability above `mark_th` = 1/2 are dropped | an extension, as for the other schemes; RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, ask for drops from senders that ignore marks, and at 1/2 SFB begins to in Linux |
-//! | q_ref = 24 packets on 100 Mbit/s | so; on faster links as much as these take there, 1.92 ms. It follows a rate that changes, as `limit` does | 24 packets are less than one burst of segments (64 KiB) there |
+//! | q_ref = 24 packets on 100 Mbit/s | so; on faster links as much as these take there, 2.88 ms. It follows a rate that changes, as `limit` does | 24 packets are less than one burst of segments (64 KiB) there |
 //! | nothing on slow links | the same q_ref on all | 24 packets of 1500 bytes take 288 ms of 1 Mbit/s: ten CUBIC flows wait for 313 ms on average, with q_ref = 5 for 70 ms, and fill the link with either. Give such links a q_ref of a round trip or less |
-//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets, or 80 ms if that is more; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
+//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets, or 120 ms if that is more; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
 
 mod tables;
@@ -101,12 +101,12 @@ discipline! {
             mark_th: 0.5, "a flow at twice its share; the value is that of SFB, Linux, net/sched/sch_sfb.c", tc("")
         ];
         /// Target length of the queue.
-        q_ref: Size = derived("24 packets, or what the link sends in 1.92 ms if that is more",
-            |link| link.at_least(24, Span(1_920_000))), unit("packets"), range(Range::from(0.0)),
+        q_ref: Size = derived("24 packets, or what the link sends in 2.88 ms if that is more",
+            |link| link.at_least(24, Span(2_880_000))), unit("packets"), range(Range::from(0.0)),
             source("DCN 2004, Sec. 5: 24 packets on 100 Mbit/s");
         /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = derived("1000 packets, or what the link sends in 80 ms if that is more",
-            |link| link.at_least(1000, Span::from_millis(80))), unit("packets"), range(Range::from(1.0)),
+        limit: Size = derived("1000 packets, or what the link sends in 120 ms if that is more",
+            |link| link.at_least(1000, Span::from_millis(120))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// The controller as corrected, or as printed.
         law: ControlLaw = default(ControlLaw::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");
