@@ -203,7 +203,7 @@ impl Connection {
     pub fn will_only_send(&self, time: Time) -> bool {
         match self {
             Connection::Papers(end) => end.only_sends() && time < end.open_timer(),
-            Connection::Linux(end) => end.is_open() && end.is_quiet_until(time),
+            Connection::Linux(end) => end.is_quiet_until(time),
         }
     }
 

@@ -107,6 +107,7 @@ impl Queue {
     }
 
     /// Those believed to be in the network (tcp_packets_in_flight).
+    #[inline]
     pub fn in_flight(&self) -> u32 {
         (self.len() + self.resent_out).saturating_sub(self.sacked_out + self.lost_out)
     }

@@ -203,6 +203,7 @@ impl Receiver {
     }
 
     /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
+    #[inline(always)]
     pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
         let prior = self.next;
         self.told = false;
@@ -446,6 +447,7 @@ impl Receiver {
     }
 
     /// Writes one acknowledgement that is owed over `segment`, if there is any.
+    #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         if let Some(before) = self.before.take() {
             let (ack, echo) = *before;

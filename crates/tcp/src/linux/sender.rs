@@ -198,7 +198,8 @@ const MOST_TRIES: u32 = 2;
 impl From<SenderConfig> for Sender {
     /// A sender with nothing written.
     fn from(config: SenderConfig) -> Sender {
-        let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, most, window, gso, predicts, opened } = config;
+        let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, most, window, gso, predicts, opened } =
+            config;
         let (paces, samples) = (cc.paces(), cc.governs() || cc.wants_rate_samples());
         let mut sender = Sender {
             predicts,

@@ -154,7 +154,8 @@ impl Sender {
         // Two bursts at least are under way (tcp_cwnd_test).
         let quota = (self.window.cwnd - in_flight).min(self.window.cwnd / 2).clamp(1, most);
         let offered = (self.window.una + self.wnd).saturating_sub(self.window.nxt);
-        if left > mss && self.waits_for_more(in_flight, most, quota, offered) {
+        let buffer = self.buffers.end(self.window.nxt);
+        if left > mss && self.waits_for_more(in_flight, most, quota, offered, buffer.0) {
             return false;
         }
         // The other end's window may cut the last packet, if no other is under way that was not full (tcp_mss_split_point).
@@ -162,20 +163,19 @@ impl Sender {
         if bytes > offered {
             bytes = if self.small_end > self.window.una { offered / mss * mss } else { offered };
         }
-        self.begin_burst(bytes);
+        self.begin_burst(bytes, buffer);
         true
     }
 
     /// A probe is a burst of one packet, whatever window and pace say (tcp_write_xmit with `push_one` = 2).
     fn begins_probe(&mut self) {
-        self.begin_burst(self.length_at(self.window.nxt).into());
+        self.begin_burst(self.length_at(self.window.nxt).into(), self.buffers.end(self.window.nxt));
     }
 
     /// A burst of so many bytes of new data begins. Half a window, and the end of a write, say PSH (tcp_push), at the end of a
-    /// buffer.
-    fn begin_burst(&mut self, bytes: u64) {
+    /// buffer: of this one, if that says so.
+    fn begin_burst(&mut self, bytes: u64, (buffer_end, pushed): (u64, bool)) {
         (self.burst_start, self.burst_end) = (self.window.nxt, self.window.nxt + bytes);
-        let (buffer_end, pushed) = self.buffers.end(self.window.nxt);
         self.burst_pushed = self.burst_end == self.written || (pushed && buffer_end <= self.burst_end);
         let packets = bytes.div_ceil(u64::from(self.window.mss)).max(1) as u32;
         self.pacing.begin(&self.window, packets, self.length_at(self.window.nxt), self.window.now);
@@ -183,7 +183,7 @@ impl Sender {
 
     /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
     /// always an earlier packet under way then, whose acknowledgement comes.
-    fn waits_for_more(&mut self, in_flight: u32, most: u32, quota: u32, offered: u64) -> bool {
+    fn waits_for_more(&mut self, in_flight: u32, most: u32, quota: u32, offered: u64, buffer_end: u64) -> bool {
         if self.window.state >= State::Recovery || self.pacing.since_last(self.window.now) > Span::from_millis(1) {
             return false;
         }
@@ -191,8 +191,7 @@ impl Sender {
         let room = u64::from(self.window.cwnd - in_flight) * mss;
         let limit = room.min(offered);
         // What is in the buffer, filled up from the next one (tcp_grow_skb); only the last gets more.
-        let (end, _) = self.buffers.end(self.window.nxt);
-        let buffer = (end - self.window.nxt).max(u64::from(quota) * mss).min(left);
+        let buffer = (buffer_end - self.window.nxt).max(u64::from(quota) * mss).min(left);
         let whole = self.wnd.min(u64::from(self.window.cwnd) * mss);
         if limit >= u64::from(most) * mss || (buffer < left && limit >= buffer) || limit >= whole / 3 {
             return false;
