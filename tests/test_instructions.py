@@ -21,11 +21,12 @@ ROOT = Path(__file__).parents[1]
 # near. To be brought back to 1900.
 MOST = [
     ("newreno100", "newreno", ("1 s", "11 s"), 1920),
-    # Linux's, once the flows have left slow start: measured 3216, 3235 and 6933. Before RACK was made lazy and plain
+    # Linux's, once the flows have left slow start: measured 3132, 3146 and 6879, and some 10 more since the length of
+    # options is worked out as before, for ns-2's sake. Before RACK was made lazy and plain
     # acknowledgements had a short way: 4396, 4426 and 10,257. The goals are 2600 and 5000.
-    ("linux100", "reno", ("4 s", "8 s"), 3220),
-    ("linux100", "cubic", ("4 s", "8 s"), 3240),
-    ("linux100", "bbr", ("4 s", "8 s"), 6940),
+    ("linux100", "reno", ("4 s", "8 s"), 3150),
+    ("linux100", "cubic", ("4 s", "8 s"), 3165),
+    ("linux100", "bbr", ("4 s", "8 s"), 6900),
 ]
 
 SCRIPT = """

@@ -215,9 +215,7 @@ impl Segment {
     #[must_use]
     #[inline]
     pub fn option_bytes(&self) -> u32 {
-        let kinds = self.options.kinds;
-        let plain = kinds & !(Options::STAMPED | Options::PUSH) == 0 && !self.flags.has(Flags::SYN);
-        if kinds == Options::NONE || plain { self.sacks.bytes() } else { self.more_option_bytes() }
+        if self.options.kinds == Options::NONE { self.sacks.bytes() } else { self.more_option_bytes() }
     }
 
     /// The same where there is more than SACK: a repeated range is one more of its blocks; a SYN has the largest segment, SACK
