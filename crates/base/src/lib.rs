@@ -25,6 +25,6 @@ pub mod units;
 
 pub use distribution::{Distribution, Measure};
 pub use ecn::Ecn;
-pub use params::{About, Declared, Field, Link, Params, Range, Rule, Value};
+pub use params::{About, Declared, ETHERNET, Field, Link, Params, Range, Rule, Value};
 pub use random::Stream;
 pub use units::{Rate, Size, Span, Time, Transmitter};

@@ -212,12 +212,16 @@ impl Range {
     }
 }
 
+/// The longest packet of Ethernet in bytes, which today's hosts send.
+pub const ETHERNET: u64 = 1500;
+
 /// What a rule may need to know of the link that a queue feeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// The link's rate.
     pub rate: Rate,
-    /// The length of a typical packet in bytes, headers included: the longest that hosts send, the MTU for real packets.
+    /// The length of a typical packet in bytes, headers included: the longest that hosts send, or the MTU where real packets come
+    /// from elsewhere.
     pub packet: u64,
 }
 

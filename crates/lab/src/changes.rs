@@ -106,11 +106,13 @@ pub(crate) enum Effect {
     Rate(String, Rate),
 }
 
-/// A change that has passed every check: the scenario after it, what it does to the run, and its resolved form.
+/// A change that has passed every check: the scenario after it, what it does to the run, its resolved form, and the bytes that a
+/// run takes with it.
 pub(crate) struct Changed {
     pub state: ScenarioState,
     pub effect: Effect,
     pub resolved: (String, Json),
+    pub memory: u64,
 }
 
 /// The part of a scenario that changes apply to.
@@ -178,7 +180,6 @@ impl ScenarioState {
                     return refuse(&fixed_of(&table, hears));
                 };
                 next.groups[at] = group;
-                refuse_too_large(&root, &next.groups, &self.links, self.dumbbell.as_ref(), &self.run)?;
                 let resolved = (key.to_owned(), resolve(&table.fields[field], &value));
                 (Effect::Source { group: at, name: (*name).to_owned(), value }, resolved)
             }
@@ -209,7 +210,10 @@ impl ScenarioState {
             }
             _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
         };
-        Ok(Changed { state: next, effect, resolved })
+        let (queue, _) = self.queue(&root, place, key)?;
+        next.links.iter_mut().for_each(|link| link.held = queue.held(link));
+        let memory = refuse_too_large(&root, &next.groups, &next.links, next.dumbbell.as_ref(), &next.run)?;
+        Ok(Changed { state: next, effect, resolved, memory })
     }
 
     /// Builds a discipline for every link that it manages: the link's name, the name that results bear, and the queue.

@@ -2,7 +2,8 @@
 //!
 //! Counted is what grows with the values of a scenario, at most: flows with their links, samples, and packets. A sender's
 //! packets in the network and those that it remembers are bounded by its window, by what its path holds, and by what has been
-//! acknowledged. Nothing bounds those that wait at a source's own access link, whose queue has no limit.
+//! acknowledged. Nothing bounds those that wait at a source's own access link, whose queue has no limit. What a discipline of
+//! one's own holds is not known: windows bound it for TCP, and what it holds of sources that send by the clock is not counted.
 
 use crate::document::ScenarioError;
 use crate::flows::Group;
@@ -13,7 +14,7 @@ use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::Vectors;
 use sluicegate_netsim::{QueuedPacket, SimPacket};
-use sluicegate_tcp::{Connection, Host};
+use sluicegate_tcp::{Connection, Host, linux};
 
 /// The most that a scenario may take. It is the same everywhere, so that a scenario is valid on every machine or none.
 const MOST: f64 = 8.0 * (1u64 << 30) as f64;
@@ -21,19 +22,26 @@ const MOST: f64 = 8.0 * (1u64 << 30) as f64;
 /// Bytes of a run of any kind with its results.
 const RUN: f64 = 4e6;
 
-/// Bytes of one flow in a dumbbell: its ends, and its four access links, events and row of the results, measured.
-const FLOW: f64 = 2500.0 + 2.0 * size_of::<Connection>() as f64;
+/// Bytes of one flow in a dumbbell without its ends: its four access links, events and row of the results, measured.
+const FLOW: f64 = 2500.0;
+
+/// Bytes of the two ends of a connection.
+fn ends(host: Option<&Host>) -> f64 {
+    let boxed = if host.is_some_and(Host::is_linux) { size_of::<linux::End>() } else { 0 };
+    2.0 * (size_of::<Connection>() + boxed) as f64
+}
 
 /// Bytes of the histogram of its delays for each power of two that they span.
 const OCTAVE: f64 = 512.0;
 
 /// Bytes of a packet in the network, as it is sent and as it is queued, and of what Linux's hosts remember of one until it is
-/// acknowledged: three times, as what holds them doubles when it is full, and the half is there until it is copied.
+/// acknowledged (48 B in their queue, 40 B for a controller that asks for rate samples): three times, as what holds them doubles
+/// when it is full, and the half is there until it is copied.
 const PACKET: f64 = 3.0 * (size_of::<SimPacket>() + size_of::<QueuedPacket>()) as f64;
-const RECORD: f64 = 3.0 * 130.0;
+const RECORD: f64 = 3.0 * (48.0 + 40.0);
 
-/// How many times what its path holds a sender may have under way: twice in slow start, until it hears of the first loss, and
-/// more where what repairs a loss is lost too and all behind it waits.
+/// How many times what its path holds a sender may have under way: twice in slow start, which doubles the window until it hears
+/// of the first loss a round trip later, and as much again in four more round trips at half of it while repairs are lost.
 const OVERSHOOT: f64 = 4.0;
 
 /// Bytes of one sample of one flow: as it is taken, and as a row of eight columns twice (here and in Python).
@@ -64,23 +72,28 @@ impl Memory {
         let count = group.members() as f64;
         let end = group.common.stop.map_or(run.duration, |stop| stop.min(run.duration));
         let lifetime = (end - group.common.start).as_secs();
-        let (packets, records) = match group.source.host() {
+        let host = group.source.host();
+        let (packets, records) = match host {
             Some(host) => segments(group, host, path, lifetime, connections(&group.source, run)),
             None => (datagrams(group, path, lifetime), 0.0),
         };
+        let flows = count * (FLOW + ends(host) + OCTAVE * path.octaves(lifetime)) + kept(&group.source, run);
+        let under_way = packets * PACKET + records * RECORD;
         self.flows += count;
-        self.bytes += count * (FLOW + OCTAVE * path.octaves(lifetime)) + kept(&group.source, run);
-        self.bytes += packets * PACKET + records * RECORD;
+        self.bytes += flows + under_way;
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
         if self.bytes > MOST {
             let share = packets / group.common.count as f64;
-            let what = if share > 1000.0 {
-                format!("; about {share:.0} packets of each may wait at its own access link or be on their way")
-            } else {
-                String::new()
+            let key = if host.is_some() { "window" } else { "rate" };
+            let what = match flows > under_way {
+                true => "have fewer of them".to_owned(),
+                false => format!(
+                    "about {share:.0} packets of each may wait at its own access link, in queues, or be on their way: \
+                     lower {key}, or the limits of queues"
+                ),
             };
             let rule = format!(
-                "these {} flows need about {} of memory, {} is the most{what}",
+                "these {} flows need about {} of memory, {} is the most; {what}",
                 if group.source.way().is_some() { group.common.count as f64 } else { self.flows },
                 gibibytes(self.bytes),
                 gibibytes(MOST)
@@ -112,10 +125,10 @@ impl Memory {
     }
 }
 
-/// Bytes of a user, measured (120 B) and rounded up; of a connection with both ends and its events; of a connection vector
+/// Bytes of a user, measured (120 B) and rounded up; of a connection with its events, but for its ends; of a connection vector
 /// with ten units or so; and of an exchange, as it is kept and as a row of four columns twice.
 const USER: f64 = 200.0;
-const CONNECTION: f64 = 500.0 + 2.0 * size_of::<Connection>() as f64;
+const CONNECTION: f64 = 500.0;
 const VECTOR: f64 = 500.0;
 const EXCHANGE: f64 = 24.0 + 64.0;
 
@@ -153,47 +166,54 @@ fn kept(source: &SourcePlan, run: &RunParams) -> f64 {
         },
         _ => return 0.0,
     };
-    rest + connections(source, run) * CONNECTION + if run.exchanges { exchanges * EXCHANGE } else { 0.0 }
+    rest + connections(source, run) * (CONNECTION + ends(source.host()))
+        + if run.exchanges { exchanges * EXCHANGE } else { 0.0 }
 }
 
 /// The way of a group's packets, there and back, as far as what is on it is bounded.
 pub(crate) struct Path {
-    /// The propagation delay of the shared links there, and of the round trip.
+    /// The propagation delay there, the most that jitter adds to it, and the longest round trip.
     there: f64,
+    jitter: f64,
     round_trip: f64,
     /// The rate of the slowest shared link when it is fastest, and of the slowest of a flow's own links.
     rate: f64,
     own: f64,
     /// The longest that a flow's own link may delay a packet.
     access: f64,
-    /// The bytes that buffers hold there and back; infinite where nobody says.
+    /// How many packets of the group buffers hold there, and how many acknowledgements back; infinite where nobody says.
     held: [f64; 2],
-    /// The time in seconds that the shared links there take for that; infinite where their rates vary.
+    /// The time in seconds that the shared links there take for full buffers; infinite where their rates vary.
     queueing: f64,
 }
 
 impl Path {
     /// The way of a group over these links.
     pub fn new(group: &Group, links: &[LinkSpec], dumbbell: Option<&NetworkParams>) -> Path {
-        let there = group.path.iter().map(|link| &links[*link as usize]);
-        let back = group.return_path.iter().map(|link| &links[*link as usize]);
-        let delay = |links: &mut dyn Iterator<Item = &LinkSpec>| links.map(|link| link.delay.as_secs()).sum::<f64>();
-        let held = |links: &mut dyn Iterator<Item = &LinkSpec>| links.map(|link| link.held).sum::<f64>();
-        let steady = there.clone().all(|link| link.wire.rates.is_none());
-        let time = |link: &LinkSpec| 8.0 * link.held / link.rate.0 as f64;
+        let there: Vec<&LinkSpec> = group.path.iter().map(|link| &links[*link as usize]).collect();
+        let back: Vec<&LinkSpec> = group.return_path.iter().map(|link| &links[*link as usize]).collect();
+        let delay = |links: &[&LinkSpec]| links.iter().map(|link| link.delay.as_secs()).sum::<f64>();
+        let jitter = |links: &[&LinkSpec]| links.iter().map(|link| link.wire.jitter.as_secs()).sum::<f64>();
+        let held = |links: &[&LinkSpec], length| links.iter().map(|link| link.held.packets(length)).sum::<f64>();
+        let time = |link: &&LinkSpec| match &link.wire.rates {
+            Some(_) => f64::INFINITY,
+            None => 8.0 * link.held.bytes / link.rate.0 as f64,
+        };
         let far = dumbbell.map_or(Span::ZERO, |network| network.access_delay).as_secs();
         let access = group.access.as_ref().map_or(0.0, |access| access.longest().as_secs());
         let rates = [group.access.as_ref().map(|access| access.rate), dumbbell.and_then(|network| network.access_rate)];
-        let forward = delay(&mut there.clone());
-        let backward = if group.return_path.is_empty() { forward } else { delay(&mut back.clone()) };
+        let header = group.source.host().map_or(1, |host| host.header);
+        let forward = delay(&there);
+        let backward = if back.is_empty() { forward } else { delay(&back) + jitter(&back) };
         Path {
             there: forward + far,
-            round_trip: forward + backward + 2.0 * (far + access),
-            rate: there.clone().map(LinkSpec::fastest).min().unwrap_or(Rate(0)).0 as f64,
+            jitter: jitter(&there),
+            round_trip: forward + jitter(&there) + backward + 2.0 * (far + access),
+            rate: there.iter().map(|link| link.fastest()).min().unwrap_or(Rate(0)).0 as f64,
             own: rates.into_iter().flatten().min().map_or(f64::INFINITY, |rate| rate.0 as f64),
             access,
-            held: [held(&mut there.clone()), held(&mut back.clone())],
-            queueing: if steady { there.map(time).sum() } else { f64::INFINITY },
+            held: [held(&there, group.source.packet_bytes() as f64), held(&back, f64::from(header))],
+            queueing: there.iter().map(time).sum(),
         }
     }
 
@@ -206,7 +226,7 @@ impl Path {
     fn octaves(&self, lifetime: f64) -> f64 {
         let least = self.there.max(1e-6);
         let queueing = if self.is_own() { f64::INFINITY } else { 2.0 * self.queueing };
-        let longest = (least + self.access + queueing).min(lifetime.max(least));
+        let longest = (least + self.jitter + self.access + queueing).min(lifetime.max(least));
         libm::ceil(libm::log2(longest / least)) + 1.0
     }
 }
@@ -222,13 +242,14 @@ fn segments(group: &Group, host: &Host, path: &Path, lifetime: f64, connections:
     // Those that start within this time are on their access links together, until the queue takes or drops what they send.
     let time = path.access + 8.0 * packet * host.initial_window / path.own;
     let spread = if pooled { 0.0 } else { group.common.spread.as_secs() };
+    let at_once = first * (2.0 * time / spread.max(1e-9)).min(1.0);
     // Each packet that is acknowledged lets one more be under way than before.
     let acknowledged = path.rate.min(count * path.own) * lifetime / (8.0 * packet);
     // An acknowledgement that waits is one for two packets.
-    let fits = path.rate * path.round_trip / (8.0 * packet) + (path.held[0] + 2.0 * path.held[1]) / packet;
+    let fits = path.rate * path.round_trip / (8.0 * packet) + path.held[0] + 2.0 * path.held[1];
     let more = acknowledged.min(if path.is_own() { f64::INFINITY } else { OVERSHOOT * fits });
-    let at_once = first * (2.0 * time / spread.max(1e-9)).min(1.0);
-    (windows.min(at_once + more), windows.min(first + more))
+    let remembered = if host.is_linux() { windows.min(first + more) } else { 0.0 };
+    (windows.min(at_once + more), remembered)
 }
 
 /// The most packets of a group that sends by the clock that wait before the network, or are in it.
@@ -244,8 +265,8 @@ fn datagrams(group: &Group, path: &Path, lifetime: f64) -> f64 {
     let (rate, count) = (rate.0 as f64, group.common.count as f64);
     let offered = rate.min(path.own);
     let waiting = (rate - offered) * lifetime + offered * path.access.min(lifetime);
-    let on_the_way = offered.min(path.rate) * path.there.min(lifetime);
-    // What a discipline of one's own holds is not known.
-    let queued = if path.held[0].is_finite() { (8.0 * path.held[0]).min(count * offered * lifetime) } else { 0.0 };
-    (count * (waiting + on_the_way) + queued) / (8.0 * bytes as f64)
+    let on_the_way = offered.min(path.rate) * (path.there + path.jitter).min(lifetime);
+    let sent = |bits: f64| bits / (8.0 * bytes as f64);
+    let queued = if path.held[0].is_finite() { path.held[0].min(sent(count * offered * lifetime)) } else { 0.0 };
+    count * sent(waiting + on_the_way) + queued
 }

@@ -14,6 +14,7 @@ use sluicegate_aqm::{
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_base::{Field, Link, Params, Size, Value};
 use std::borrow::Cow;
+use std::iter::Sum;
 
 /// The key of the classes of a container.
 const CLASSES: &str = "classes";
@@ -30,6 +31,42 @@ pub(crate) enum Queueing {
     Ours(Table, Found, Vec<(ClassParams, Queueing)>),
     /// One that is written elsewhere.
     Foreign(Foreign),
+}
+
+/// The most that a queue holds: packets, and bytes, which both bound it; infinite where nobody says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    packets: f64,
+    pub bytes: f64,
+}
+
+impl Held {
+    pub const UNKNOWN: Held = Held { packets: f64::INFINITY, bytes: f64::INFINITY };
+
+    fn of(limit: Size, link: &Link) -> Held {
+        match limit {
+            Size::Packets(packets) => Held { packets: packets as f64, bytes: packets as f64 * link.packet as f64 },
+            Size::Bytes(bytes) => Held { bytes: bytes as f64, ..Held::UNKNOWN },
+        }
+    }
+
+    fn least(self, other: Held) -> Held {
+        Held { packets: self.packets.min(other.packets), bytes: self.bytes.min(other.bytes) }
+    }
+
+    /// How many packets of this length in bytes.
+    pub fn packets(self, length: f64) -> f64 {
+        self.packets.min(self.bytes / length)
+    }
+}
+
+impl Sum for Held {
+    fn sum<I: Iterator<Item = Held>>(all: I) -> Held {
+        all.fold(Held { packets: 0.0, bytes: 0.0 }, |sum, next| Held {
+            packets: sum.packets + next.packets,
+            bytes: sum.bytes + next.bytes,
+        })
+    }
 }
 
 impl Queueing {
@@ -49,33 +86,34 @@ impl Queueing {
         classes.iter().try_for_each(|(_, queue)| queue.check(link))
     }
 
-    /// The most bytes that it, or the queue of a link that is plain, holds; infinite where nobody says.
-    pub(crate) fn held(&self, link: &LinkSpec) -> f64 {
+    /// The most that it, or the queue of a link that is plain, holds.
+    pub(crate) fn held(&self, link: &LinkSpec) -> Held {
         let facts = link.facts();
-        let bytes = |limit: Size| match limit {
-            Size::Packets(packets) => packets as f64 * facts.packet as f64,
-            Size::Bytes(bytes) => bytes as f64,
-        };
         let (table, found, classes) = match (link.plain, self) {
-            (Some(limit), _) => return bytes(limit),
-            (None, Queueing::Foreign(_)) => return f64::INFINITY,
+            (Some(limit), _) => return Held::of(limit, &facts),
+            (None, Queueing::Foreign(_)) => return Held::UNKNOWN,
             (None, Queueing::Ours(table, found, classes)) => (table, found, classes),
         };
         let of = |name| {
             table.position(name).and_then(|at| value(found, at).or_else(|| table.fields[at].default_for(&facts)))
         };
-        if let Some(Value::Size(limit)) = of("limit") {
-            return bytes(limit);
+        let size = |name| if let Some(Value::Size(size)) = of(name) { Some(size) } else { None };
+        // CAKE's is by default 10,240 full packets at the most.
+        let full = || size("mtu").map(|mtu| Size::Bytes(10_240 * mtu.amount()));
+        let memlimit = table.position("memlimit").and_then(|_| size("memlimit").or_else(full));
+        let limits = [size("limit"), memlimit].into_iter().flatten().map(|limit| Held::of(limit, &facts));
+        if let Some(least) = limits.reduce(Held::least) {
+            return least;
         }
         if !classes.is_empty() {
             return classes.iter().map(|(_, queue)| queue.held(link)).sum();
         }
-        let bands = match of("bands") {
-            Some(Value::Integer(bands)) => bands,
-            _ => 3,
-        };
+        if table.position("bands").is_none() {
+            return Held::UNKNOWN;
+        }
+        let bands = if let Some(Value::Integer(bands)) = of("bands") { bands } else { 3 };
         let plain = DropTailParams::defaults(&facts).expect("every parameter has a default");
-        bands as f64 * bytes(plain.limit)
+        (0..bands).map(|_| Held::of(plain.limit, &facts)).sum()
     }
 
     /// The parameter whose value stands at `key`, such as `queue.choke.candidates`: as [`Discipline::set`] names it, and

@@ -25,7 +25,9 @@ pub struct Scenario {
     pub resolved: Json,
     /// What `[queue]` holds that does nothing.
     pub unused: Vec<Unused>,
-    /// The most bytes that a run takes, as far as they grow with its values.
+    /// The most bytes that a run takes, as far as they grow with its values: what refuses a scenario, for tests to compare with
+    /// what runs take.
+    #[doc(hidden)]
     pub memory: u64,
     /// Its state at the start, and the changes that come while it runs.
     pub(crate) state: ScenarioState,
@@ -85,11 +87,11 @@ impl Scenario {
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         resolved["run"]["sample"] = json(&Value::Time(run.interval()));
         groups.iter_mut().for_each(|group| population::set_keep(&mut group.source, run.exchanges));
-        let memory = refuse_too_large(&root, &groups, &links, dumbbell.as_ref(), &run)?;
+        let mut memory = refuse_too_large(&root, &groups, &links, dumbbell.as_ref(), &run)?;
         let mut changes = changes(&root)?;
         document.root.retain(|(name, _)| name != "changes"); // what changes apply to is copied for each
         let state = ScenarioState { document, links, dumbbell, groups, run };
-        let later = check_changes(&state, &mut changes)?;
+        let later = check_changes(&state, &mut changes, &mut memory)?;
         if !changes.is_empty() {
             resolved.insert("changes".to_owned(), changes.iter().map(Change::resolved).collect());
         }
@@ -249,11 +251,16 @@ fn document(text: &str, name: &str, sets: &[(String, String)]) -> Result<Documen
 }
 
 /// Tries the changes one after another; gives the disciplines that they bring.
-fn check_changes(start: &ScenarioState, changes: &mut [Change]) -> Result<Vec<Queueing>, ScenarioError> {
+fn check_changes(
+    start: &ScenarioState,
+    changes: &mut [Change],
+    memory: &mut u64,
+) -> Result<Vec<Queueing>, ScenarioError> {
     let mut later = Vec::new();
     let mut state = None;
     for change in changes {
         let changed = state.as_ref().unwrap_or(start).changed(&change.key, change.item.clone())?;
+        *memory = changed.memory.max(*memory);
         if let Effect::Discipline(queue) = changed.effect {
             later.push(*queue);
         }

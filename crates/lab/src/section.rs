@@ -3,8 +3,7 @@
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
-use sluicegate_base::{Declared, Link, Params, Rate, Value};
-use sluicegate_netsim::source::ETHERNET;
+use sluicegate_base::{Declared, ETHERNET, Link, Params, Rate, Value};
 use sluicegate_tcp::params::profile_of;
 use sluicegate_tcp::profiles::{PROFILES, Profile};
 

@@ -83,7 +83,7 @@ impl Simulation {
     }
 
     fn apply<E>(&mut self, key: String, item: Item, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
-        let Changed { state: next, effect, resolved } = self.state.changed(&key, item.clone())?;
+        let Changed { state: next, effect, resolved, .. } = self.state.changed(&key, item.clone())?;
         let refuse = |rule: String| next.document.error(item.place, &key, &rule);
         match effect {
             Effect::Discipline(queue) => {

@@ -2,13 +2,14 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
+use crate::queueing::Held;
 use crate::section::{Section, fields, json};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Link, Rate, Size, Span, Value};
+use sluicegate_base::{ETHERNET, Link, Rate, Size, Span, Value};
 use sluicegate_netsim::WirePlan;
-use sluicegate_netsim::source::{Direction, ETHERNET, FlowParams};
+use sluicegate_netsim::source::{Direction, FlowParams};
 use sluicegate_port::Framing;
 use std::collections::BTreeSet;
 
@@ -30,8 +31,8 @@ pub(crate) struct LinkSpec {
     pub wire: WirePlan,
     /// The length of its typical packet, which defaults of the discipline follow; known when the flows are.
     pub packet: u64,
-    /// The most bytes that its queue holds, known when the queue is; infinite where nobody says.
-    pub held: f64,
+    /// The most that its queue holds, known when the queue is.
+    pub held: Held,
 }
 
 impl LinkSpec {
@@ -92,7 +93,7 @@ pub(crate) fn read(
             plain,
             wire,
             packet: ETHERNET,
-            held: f64::INFINITY,
+            held: Held::UNKNOWN,
         });
     }
     let mut map = Map::new();
@@ -122,7 +123,7 @@ fn dumbbell(
         plain: None,
         wire,
         packet: ETHERNET,
-        held: f64::INFINITY,
+        held: Held::UNKNOWN,
     };
     let mut links = vec![there];
     let given = section.get(REVERSE);

@@ -265,6 +265,31 @@ fn long_texts_are_answered_at_once() {
     assert!(begun.elapsed().as_secs_f64() < 1.0, "{:?}", begun.elapsed());
 }
 
+/// What brings the papers' hosts along, where Linux's are asked for.
+#[test]
+fn a_rule_between_hosts_names_what_was_given() {
+    let told = |key: &str, value: &str, other: (&str, &str)| {
+        let sets = [(format!("flows.0.{key}"), value), (format!("flows.0.{}", other.0), other.1)];
+        refusal(SMALL, &sets.each_ref().map(|(key, value)| (key.as_str(), *value)))
+    };
+    let (cubic, linux) = (("algorithm", "cubic"), ("profile", "linux"));
+    let fix = "use a paper's profile, such as ns2, and an algorithm of its hosts";
+    for (key, value) in [("send_jitter", "1 ms"), ("ns2_rules", "true")] {
+        let given = told(key, value, cubic);
+        assert!(given.starts_with(&format!("sets: flows.0.{key} = ")), "{given}");
+        assert!(given.ends_with(&format!("{key} is of the papers' hosts: {fix} ({key} is {value})")), "{given}");
+        assert!(told(key, value, linux).ends_with(&format!("({key} is {value}, profile is linux)")));
+    }
+    let given = told("limited_transmit", "true", linux);
+    assert!(given.ends_with("(limited_transmit is true, profile is linux)"), "{given}");
+    let given = told("profile", "ns2", cubic);
+    assert!(
+        given.contains("of Linux's hosts: leave profile out, or say linux (algorithm is cubic, profile is ns2)"),
+        "{given}"
+    );
+    assert!(read(SMALL, &[("flows.0.ns2_rules", "false"), ("flows.0.profile", "linux")]).is_ok(), "true of Linux's");
+}
+
 #[test]
 fn what_would_not_fit_into_memory_is_refused_at_its_group() {
     let many = refusal(SMALL, &[("flows.0.count", "999999"), ("flows.1.count", "900000"), ("run.series", "false")]);
@@ -272,6 +297,9 @@ fn what_would_not_fit_into_memory_is_refused_at_its_group() {
     let windows =
         refusal(SMALL, &[("flows.0.count", "500000"), ("flows.0.initial_window", "1000"), ("flows.0.window", "1000")]);
     assert!(windows.starts_with("sets: flows.0.count: these 500000 flows need about"), "{windows}");
+    assert!(windows.ends_with(": lower window, or the limits of queues"), "{windows}");
+    let users = [("flows.0.count", "900000"), ("flows.0.window", "1"), ("flows.0.initial_window", "1")];
+    assert!(refusal(SMALL, &users).ends_with("; have fewer of them"), "{}", refusal(SMALL, &users));
     let fast = refusal(SMALL, &[("flows.1.rate", "1e15 bit/s")]);
     assert!(fast.contains("flows.1.count: ") && fast.contains("wait at its own access link"), "{fast}");
     // 10 Mbit/s for 100,000 s on their way over one link: 125 million packets.

@@ -11,7 +11,7 @@ use core::mem;
 use core::ops::DerefMut;
 use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Link, Rate, Size, Stream, Time, Transmitter};
+use sluicegate_base::{ETHERNET, Link, Rate, Size, Stream, Time, Transmitter};
 
 /// What a port asks of a packet, beyond what disciplines ask.
 pub trait PortPacket: Packet {
@@ -38,14 +38,14 @@ pub struct PortConfig {
 }
 
 impl PortConfig {
-    /// A port of this rate without framing and ring, for packets of 1000 bytes.
+    /// A port of this rate without framing and ring, for packets of Ethernet.
     #[must_use]
     pub fn new(rate: Rate) -> PortConfig {
         PortConfig {
             rate,
             framing: Framing::default(),
             tx_ring: None,
-            packet: 1000,
+            packet: ETHERNET,
             name: Cow::Borrowed("the discipline"),
         }
     }

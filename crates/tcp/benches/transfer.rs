@@ -1,8 +1,8 @@
 //! A transfer of 2000 segments between two ends under each congestion control: without losses, and with one of 100 data
 //! segments lost at random. What is measured is the hosts' own work: the path is a queue for each way.
 //!
-//! The path sends a data segment each 0.8 ms (1000 bytes at 10 Mbit/s), delays it by 50 ms, and keeps the order; the
-//! receiver's window of 100 packets bounds what is under way.
+//! The path sends a data segment each 0.8 ms, whatever its length, delays it by 50 ms, and keeps the order; the receiver's
+//! window of 100 packets bounds what is under way.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

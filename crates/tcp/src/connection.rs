@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// Whether a segment that comes at `time`, before any other, finds it open with nothing to send but acknowledgements, and
-    /// no timer that expires until then.
+    /// no timer that expires until then. Papers' ends with delayed acknowledgements, whose timer is not looked at, are not asked.
     #[inline(always)]
     #[must_use]
     pub fn will_only_receive(&self, time: Time) -> bool {
@@ -197,7 +197,8 @@ impl Connection {
         }
     }
 
-    /// The same with nothing to receive but acknowledgements.
+    /// The same with nothing to receive but acknowledgements, which who asks makes sure of for Linux's: the other end only
+    /// receives.
     #[inline(always)]
     #[must_use]
     pub fn will_only_send(&self, time: Time) -> bool {

@@ -1,7 +1,7 @@
 //! # TCP
 //!
 //! A transfer over TCP between two hosts: Linux's of today, or those of a paper's simulator or machines. The profile says which;
-//! every value of it can be overridden. Both do this otherwise than the papers:
+//! every value of it can be overridden.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -26,11 +26,9 @@
 //! | RFC 7661: a window that was not used does not grow, and closes | it grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
 //! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //!
-//! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
-//! (`crates/netsim/tests/ns2_traces.rs`):
-//!
-//! (Vegas follows it with `vegas_rules`, the profile's: the tables are in `papers/cc/vegas_ns2.rs` and
-//! `papers/recovery/vegas_ns2.rs`.)
+//! Vegas follows ns-2 2.35 with `vegas_rules`, the profile's: the tables are in `papers/cc/vegas_ns2.rs` and
+//! `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow it in these, too; then every acknowledgement comes when it
+//! has it (`crates/netsim/tests/ns2_traces.rs`):
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
@@ -185,7 +183,8 @@ params! {
         gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
         /// How the slow start of `cubic` may end before a loss.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
-        /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
+        /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where. Those of linux
+        /// do not.
         ns2_rules: Option<bool> = optional("as the profile says; none of linux"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// Whose Vegas the algorithm vegas is.
         vegas_rules: Option<VegasRules> = optional("as the profile says; none of linux"),
@@ -216,19 +215,20 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size, with prague by more than the 8 B of accurate ECN" [packet_size, header_size, algorithm] |p| p.segment_sizes().is_some();
-        "tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or say ns2 or another than linux"
+        "tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or use a paper's, such as ns2"
             [algorithm, profile] |p| {
             p.profile() != ProfileName::Linux || p.algorithm.is_none_or(|algorithm| algorithm.runs_on(ProfileName::Linux))
         };
-        "cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: profile = linux, without ns2_rules and send_jitter"
-            [algorithm, profile, ns2_rules, send_jitter] |p| {
-            let profile = p.profile();
-            profile == ProfileName::Linux || p.algorithm.is_none_or(|algorithm| algorithm.runs_on(profile))
-        };
-        "send_jitter, limited_transmit, source_quench, ns2_rules and vegas_rules are of the papers' hosts: profile = ns2 or \
-         another than linux" [send_jitter, limited_transmit, source_quench, ns2_rules, vegas_rules, profile] |p| {
-            let given = [p.limited_transmit, p.source_quench, p.ns2_rules].iter().any(Option::is_some);
-            p.profile() != ProfileName::Linux || !(given || p.vegas_rules.is_some() || p.send_jitter > Span::ZERO)
+        "cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: leave profile out, or say linux"
+            [algorithm, profile] |p| p.profile.is_none() || p.algorithm.is_none_or(|algorithm| algorithm.runs_on(p.profile()));
+        "send_jitter is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts"
+            [send_jitter, profile] |p| p.send_jitter == Span::ZERO || p.is_papers();
+        "ns2_rules is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts"
+            [ns2_rules, profile] |p| p.ns2_rules != Some(true) || p.is_papers();
+        "limited_transmit, source_quench and vegas_rules are of the papers' hosts: use a paper's profile, such as ns2"
+            [limited_transmit, source_quench, vegas_rules, profile] |p| {
+            let given = p.limited_transmit.is_some() || p.source_quench.is_some() || p.vegas_rules.is_some();
+            !given || p.profile() != ProfileName::Linux
         };
         "decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
             let delayed_ack: Span = p.resolve(&p.delayed_ack, "delayed_ack");
@@ -270,6 +270,12 @@ impl TcpParams {
     pub fn profile(&self) -> ProfileName {
         let values = self.values();
         profile_of(&|name| Self::FIELDS.iter().position(|field| field.name == name).and_then(|at| values[at].clone()))
+    }
+
+    /// Whether they are those of a paper, which have the algorithm that is asked for.
+    fn is_papers(&self) -> bool {
+        let profile = self.profile();
+        profile != ProfileName::Linux && self.algorithm.is_none_or(|algorithm| algorithm.runs_on(profile))
     }
 
     /// The profile whose defaults apply.

@@ -40,13 +40,10 @@ pub use way::Way;
 
 use sluicegate_base::params::{Raw, unknown};
 use sluicegate_base::units::NANOS;
-use sluicegate_base::{Ecn, Rate, Size, Span, Stream};
+use sluicegate_base::{ETHERNET, Ecn, Rate, Size, Span, Stream};
 use sluicegate_tcp::Host;
 use std::fmt;
 use std::sync::Arc;
-
-/// The longest packet of Ethernet in bytes, which today's hosts send.
-pub const ETHERNET: u64 = 1500;
 
 /// What one flow sends.
 #[derive(Clone, Debug)]
