@@ -445,7 +445,8 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
         flow: at as u32,
         header_bytes: host.header,
         expected: [0; 2],
-        // A source quench, or what is typed, would come between.
+        // A source quench, or what is typed, would come between; so would the timer of delayed acknowledgements, but
+        // Linux's ends say until when they are quiet.
         early: [!host.source_quench && !typed, host.delayed_ack == Span::ZERO || host.is_linux()],
         armed: [Time::NEVER; 2],
         stop: flow.stop,

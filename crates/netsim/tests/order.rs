@@ -36,7 +36,8 @@ struct Network {
 impl Network {
     fn random(number: u64) -> Network {
         let rng = &mut Stream::new(number, "network");
-        let algorithms = [Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Tahoe];
+        use Algorithm::{Bbr, Cubic, Dctcp, NewReno, Prague, Sack, Tahoe, Vegas};
+        let algorithms = [NewReno, Sack, Vegas, Tahoe, Cubic, Bbr, Dctcp, Prague];
         let member = |rng: &mut Stream| {
             let (rate, packet_size) = (Rate(100_000 + rng.below(300_000)), Size::Bytes(200 + rng.below(1000)));
             let on_off = || Span::from_millis(100);
@@ -49,11 +50,12 @@ impl Network {
                         .into()
                 }
                 _ => {
-                    let algorithm = algorithms[rng.below(5) as usize];
+                    let algorithm = algorithms[rng.below(algorithms.len() as u64) as usize];
                     let of_papers = algorithm.runs_on(ProfileName::Ns2);
                     let profile = if of_papers { ProfileName::Ns2 } else { ProfileName::Linux };
                     let params = TcpParams { algorithm: Some(algorithm), ..TcpParams::of(profile) };
-                    let mut host = Host { ecn: rng.chance(0.3), ..Host::new(&params) };
+                    let mut host = Host::new(&params);
+                    host.ecn |= rng.chance(0.3);
                     if of_papers {
                         host.delayed_ack = if rng.chance(0.3) { Span::from_millis(100) } else { Span::ZERO };
                         host.send_jitter = Span(rng.below(2) * 4_000_000);

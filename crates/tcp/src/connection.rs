@@ -186,19 +186,19 @@ impl Connection {
     }
 
     /// Whether a segment that comes at `time`, before any other, finds it open with nothing to send but acknowledgements, and
-    /// no timer that expires until then. Papers' ends with delayed acknowledgements, whose timer is not looked at, are not asked.
+    /// no timer that expires until then. The caller asks papers' ends only where acknowledgements are not delayed: that timer
+    /// is not looked at.
     #[inline(always)]
     #[must_use]
     pub fn will_only_receive(&self, time: Time) -> bool {
         match self {
-            // Without delayed acknowledgements there is no timer.
             Connection::Papers(end) => end.only_receives(),
             Connection::Linux(end) => end.only_receives() && end.is_quiet_until(time),
         }
     }
 
-    /// The same with nothing to receive but acknowledgements, which who asks makes sure of for Linux's: the other end only
-    /// receives.
+    /// The same with nothing to receive but acknowledgements; of Linux's ends the caller knows that the other end sends
+    /// nothing else.
     #[inline(always)]
     #[must_use]
     pub fn will_only_send(&self, time: Time) -> bool {

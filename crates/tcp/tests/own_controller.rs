@@ -169,6 +169,40 @@ fn a_paced_sender_sends_at_its_rate() {
     }
 }
 
+/// Linux lets the packet after a late one follow sooner, by half a gap (tcp_update_skb_after_send).
+#[test]
+fn retransmissions_keep_the_pace_and_a_pause_is_not_made_up_for() {
+    let mss = mss(ProfileName::Linux);
+    let gap = Span::from_millis(10);
+    let (host, _) = allowed(ProfileName::Linux, 500.0, Some(Rate(8 * mss * 100)), false);
+    let host = Host { gso: false, ..host };
+    let writes = [(0, 100 * mss), (3000, 50 * mss)];
+    let (sender, sent) = run(&host, &writes, FAST, &[30, 40, 41], 6000);
+    assert!(sender.done() && sender.counters().retransmissions >= 3);
+    // Ten segments go out before the first is paced.
+    let gaps: Vec<Span> = sent[9..].windows(2).map(|two| two[1].0.since(two[0].0)).collect();
+    let least = |before: Span| if before > gap { Span(gap.0 / 2) } else { gap };
+    assert!(gaps.windows(2).all(|two| two[1] >= least(two[0])), "{gaps:?}");
+    assert_eq!(gaps.iter().filter(|each| **each < gap).count(), 2, "after the first round trip, and after the pause");
+}
+
+/// After a timeout much is sent again that has arrived.
+#[test]
+fn no_round_trip_is_shorter_than_the_path() {
+    let lost: Vec<usize> = (120..200).step_by(2).collect();
+    let (host, seen) = allowed(ProfileName::Linux, 50.0, None, true);
+    let (sender, _) = run(&host, GREEDY, Rate(1_448_000), &lost, 9000);
+    let seen = seen.lock().unwrap();
+    let shortest = seen.samples.iter().filter_map(|(_, sample)| sample.rtt).min();
+    assert!(shortest >= Some(Span::from_millis(48)), "{shortest:?}");
+    assert!(
+        sender.counters().retransmissions >= 40 && seen.deliveries > 40,
+        "{:?} {}",
+        sender.counters(),
+        seen.deliveries
+    );
+}
+
 #[test]
 fn samples_of_a_steady_flow_are_the_rate_of_the_bottleneck() {
     // A window of 50 segments over a path of 4 keeps the link busy.
