@@ -20,6 +20,7 @@ FILE = Path(__file__).parents[1] / "tools/real_hosts.py"
 
 
 def loaded() -> ModuleType:
+    """The tool as a module, whose values a test can replace; those that runpy gives are a copy."""
     spec = importlib.util.spec_from_file_location("tool_real_hosts", FILE)
     assert spec is not None
     assert spec.loader is not None

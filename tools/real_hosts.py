@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import statistics
 import sys
 import warnings
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import sluicegate as sg
+from sluicegate.io import staged_file
 from sluicegate.measures import GROUP, LINK, SHARE, TWO_DIGITS, Metric, column, shares
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -142,10 +142,9 @@ def scenario(mix: str, jitter_us: int = 0) -> str:
     """The scenario of a mix; behind the link its packets are late by up to `jitter_us`."""
     about = MIXES[mix]
     queue = ", ".join(f"{key} = {value}" for key, value in QUEUE.items())
-    flows = re.sub(r'kind = "(tcp|http)"', r'\g<0>, profile = "linux"', about.flows)
     return (
         f'network = {{ rate = "{about.rate} Mbit/s", delay = "{about.delay} ms", jitter = "{jitter_us / 1000} ms" }}\n'
-        f"queue = {{ {queue} }}\nflows = [\n{flows},\n]\n"
+        f"queue = {{ {queue} }}\nflows = [\n{about.flows},\n]\n"
         f'run = {{ duration = "{DURATION_S} s", warmup = "{WARMUP_S} s", series = false }}\n'
     )
 
@@ -241,9 +240,8 @@ def kept() -> dict[Key, Cell]:
 
 def keep(cells: dict[Key, Cell]) -> None:
     """Write the file, whole or not at all."""
-    new = KEPT.with_suffix(".new")
-    new.write_text("".join(json.dumps(cells[key]) + "\n" for key in KEYS if key in cells), "utf-8")
-    new.replace(KEPT)
+    with staged_file(KEPT) as new:
+        new.write_text("".join(json.dumps(cells[key]) + "\n" for key in KEYS if key in cells), "utf-8")
 
 
 # --- the page ----------------------------------------------------------------------------------

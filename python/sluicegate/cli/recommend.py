@@ -121,6 +121,8 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
         ]
         rows.append([str(each.rank), each.label, each.behind, *cells])
     print_table(header, rows, whole=True)
+    if rows[-1][2]:
+        print("behind by: what puts a discipline behind the rank before")
     if any(goal.bound is not None for goal in done.goals):
         print("yes: the goal is kept; no: it is not; ?: the interval does not tell")
     if hidden := len(done.ranking) - len(shown):
