@@ -460,11 +460,11 @@ class Dcn(Declared, role="queue"):
         mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
             marks. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that of SFB,
             Linux, net/sched/sch_sfb.c)
-        q_ref: Target length of the queue. (packets; default: 24 packets, or what the link sends in 1.92 ms if
+        q_ref: Target length of the queue. (packets; default: 24 packets, or what the link sends in 2.88 ms if
             that is more; at least 0; DCN 2004, Sec. 5: 24 packets on 100 Mbit/s)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000
-            packets, or what the link sends in 80 ms if that is more; at least 1; chosen here: large enough for no
-            tail drops, as DCN 2004, Sec. 5, asks)
+            packets, or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for
+            no tail drops, as DCN 2004, Sec. 5, asks)
         law: The controller as corrected, or as printed. (default: corrected; DCN 2004, Sec. 3.2; corrected here,
             after AFD (2003))
         count: What pktcount counts: packets forwarded, or arrived. (default: forwarded; DCN 2004, Sec. 3.1:
@@ -577,11 +577,11 @@ class Afd(Declared, role="queue"):
         mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
             marks. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that of SFB,
             Linux, net/sched/sch_sfb.c)
-        q_ref: Target length of the queue. (packets; default: 240 packets, or what the link sends in 19.2 ms if
+        q_ref: Target length of the queue. (packets; default: 240 packets, or what the link sends in 28.8 ms if
             that is more; at least 0; DCN 2004, Sec. 5: 240 packets on 100 Mbit/s)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000
-            packets, or what the link sends in 80 ms if that is more; at least 1; chosen here: large enough for no
-            tail drops, as DCN 2004, Sec. 5, asks)
+            packets, or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for
+            no tail drops, as DCN 2004, Sec. 5, asks)
         b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 2 s, from
             500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory: 500)
         s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
@@ -1908,19 +1908,21 @@ class Tcp(Declared, role="flows"):
     """TCP transfer
 
     A transfer over TCP between two hosts: Linux's of today, or those of a paper's simulator or machines. The profile
-    says which; every value of it can be overridden. Both do this otherwise than the papers:
+    says which; every value of it can be overridden.
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
-    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or say ns2 or
-    another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: profile = linux, without
-    ns2_rules and send_jitter; send_jitter, limited_transmit, source_quench, ns2_rules and vegas_rules are of the
-    papers' hosts: profile = ns2 or another than linux; decbit and ut_lt acknowledge every packet at once: delayed_ack
-    = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2
-    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
-    them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
-    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or use a paper's,
+    such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: leave profile out, or say linux;
+    send_jitter is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; ns2_rules
+    is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; limited_transmit,
+    source_quench and vegas_rules are of the papers' hosts: use a paper's profile, such as ns2; decbit and ut_lt
+    acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile =
+    linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name
+    has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
+    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1970,7 +1972,8 @@ class Tcp(Declared, role="flows"):
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
+            tcp-sink.cc)
         vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
             Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
@@ -2109,14 +2112,15 @@ class Telnet(Declared, role="flows"):
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
     packet_size, with prague by more than the 8 B of accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the
-    papers' hosts: leave profile out, or say ns2 or another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are
-    of Linux's hosts: profile = linux, without ns2_rules and send_jitter; send_jitter, limited_transmit,
-    source_quench, ns2_rules and vegas_rules are of the papers' hosts: profile = ns2 or another than linux; decbit and
-    ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with
-    profile = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
-    packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean
-    need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at
-    least one; access_delay or a round trip, not both
+    papers' hosts: leave profile out, or use a paper's, such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of
+    Linux's hosts: leave profile out, or say linux; send_jitter is of the papers' hosts: use a paper's profile, such
+    as ns2, and an algorithm of its hosts; ns2_rules is of the papers' hosts: use a paper's profile, such as ns2, and
+    an algorithm of its hosts; limited_transmit, source_quench and vegas_rules are of the papers' hosts: use a paper's
+    profile, such as ns2; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <=
+    vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto
+    <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control character; start
+    < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or
+    rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2180,7 +2184,8 @@ class Telnet(Declared, role="flows"):
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
+            tcp-sink.cc)
         vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
             Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
@@ -2323,14 +2328,16 @@ class Http(Declared, role="flows"):
     Source: DCN 2004, Sec. 4.1
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
-    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or say ns2 or
-    another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: profile = linux, without
-    ns2_rules and send_jitter; send_jitter, limited_transmit, source_quench, ns2_rules and vegas_rules are of the
-    papers' hosts: profile = ns2 or another than linux; decbit and ut_lt acknowledge every packet at once: delayed_ack
-    = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2
-    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
-    them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
-    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or use a paper's,
+    such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: leave profile out, or say linux;
+    send_jitter is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; ns2_rules
+    is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; limited_transmit,
+    source_quench and vegas_rules are of the papers' hosts: use a paper's profile, such as ns2; decbit and ut_lt
+    acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile =
+    linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name
+    has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
+    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2400,7 +2407,8 @@ class Http(Declared, role="flows"):
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
+            tcp-sink.cc)
         vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
             Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
@@ -2546,14 +2554,15 @@ class Connections(Declared, role="flows"):
 
     Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size, with
     prague by more than the 8 B of accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave
-    profile out, or say ns2 or another than linux; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts:
-    profile = linux, without ns2_rules and send_jitter; send_jitter, limited_transmit, source_quench, ns2_rules and
-    vegas_rules are of the papers' hosts: profile = ns2 or another than linux; decbit and ut_lt acknowledge every
-    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile = linux, which has
-    1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60
-    characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
-    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
-    trip, not both
+    profile out, or use a paper's, such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: leave
+    profile out, or say linux; send_jitter is of the papers' hosts: use a paper's profile, such as ns2, and an
+    algorithm of its hosts; ns2_rules is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of
+    its hosts; limited_transmit, source_quench and vegas_rules are of the papers' hosts: use a paper's profile, such
+    as ns2; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta;
+    clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto;
+    window holds a full packet; name has from 1 to 60 characters, none of them a control character; start < stop;
+    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
+    both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2621,7 +2630,8 @@ class Connections(Declared, role="flows"):
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. (default: as the profile says; none of linux; ns-2, tcp.cc and tcp-sink.cc)
+            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
+            tcp-sink.cc)
         vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
             Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
