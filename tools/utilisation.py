@@ -74,7 +74,7 @@ REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
          "`sluicegate design pi` chooses others"),
     ],
     "ared": [
-        ({(1000, 1)}, "a target of 5 ms, that of its paper, is an eighth of the round trip: after a drop the "
+        ({(100, 1), (1000, 1)}, "a target of 5 ms, that of its paper, is an eighth of the round trip: after a drop the "
          "link of a flow alone falls idle until its window has grown again"),
     ],
     "blue": [
@@ -85,6 +85,7 @@ REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
         ({(1, 1)}, "ns-2's gamma and updates every 2 ms, for all links: a packet takes six updates here, so that the "
          "price swings and losses come in runs. One flow uses 99 % of 0.5 and of 2 Mbit/s, so that no "
          "warning tells of this"),
+        ({(1000, 1)}, "its target of 20 packets (b_ref, ns-2's for all links) is half of one burst of segments"),
     ],
     "sfb": [
         ({(100, 1), (1000, 1), (1000, 10)}, "a flow has 25 packets in the queue at most (Linux's bin_max), and its "
