@@ -540,7 +540,7 @@ fn derived_parameters_follow_the_link() {
 fn numbers_of_packets_follow_the_link() {
     let default = |name: &str, field: &str, rate: u64| {
         let fields = all().iter().find(|entry| entry.table.about.name == name).expect("a known name").table.fields;
-        let link = Link { rate: Rate(rate), packet: 1000 };
+        let link = Link { rate: Rate(rate), packet: 1500 };
         match fields.iter().find(|each| each.name == field).and_then(|each| each.default_for(&link)) {
             Some(Value::Size(Size::Packets(packets))) => packets,
             other => panic!("{name}.{field} = {other:?}"),
@@ -551,9 +551,9 @@ fn numbers_of_packets_follow_the_link() {
         ("dcn", "limit", [1000, 1000, 1000, 10_000]),
         ("afd", "q_ref", [240, 240, 240, 2400]),
         ("afd", "limit", [1000, 1000, 1000, 10_000]),
-        ("fred", "min_th", [12, 75, 75, 75]),
-        ("fred", "max_th", [24, 150, 150, 150]),
-        ("ared", "limit", [300, 300, 375, 3750]),
+        ("fred", "min_th", [8, 75, 75, 75]),
+        ("fred", "max_th", [16, 150, 150, 150]),
+        ("ared", "limit", [300, 300, 300, 2500]),
     ] {
         let rates = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
         assert_eq!(rates.map(|rate| default(name, field, rate)), expected, "{name}.{field}");
