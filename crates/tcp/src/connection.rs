@@ -36,7 +36,7 @@ pub struct Congestion {
     pub in_flight: u64,
 }
 
-/// One end of a connection. Linux's is more than twice as large.
+/// One end of a connection. Linux's is twice as large once it has written.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a papers' end lies in its slot, where it is fetched ahead")]
 pub enum Connection {

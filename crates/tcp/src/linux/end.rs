@@ -66,6 +66,9 @@ pub struct End {
 }
 
 impl End {
+    /// Bytes of one that has written, but for its controller and its queues: its sender is made at the first write.
+    pub const LARGEST: usize = size_of::<End>() + size_of::<Sender>();
+
     /// The end that opens a connection when its application first writes, the one that waits for it, or one that is open.
     #[must_use]
     pub fn new(host: &Host, phase: Span, opens: bool, open: bool) -> End {
