@@ -96,3 +96,11 @@ def test_files_are_equal_between_processes(process: Program, small: Path, tmp_pa
         assert process("run", small, "-o", name, env=tunables).returncode == 0
     for path in sorted((tmp_path / "a").iterdir()):
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name
+
+
+def test_random_scenarios_are_equal_in_two_processes() -> None:
+    """With the tool that compares builds: here this one with itself. No scenario that it makes up is refused."""
+    tool = Path(__file__).parents[1] / "tools/same_results.py"
+    command = [sys.executable, tool, _core.__file__, _core.__file__, "--count", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "20 equal\n"
