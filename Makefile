@@ -17,10 +17,10 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-live captures ns2 fuzz generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-gate bench-peers bench-live captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.extension ## check the prerequisites, fill .venv, build the simulator
 
@@ -79,9 +79,16 @@ verdicts: setup ## reproduce the papers and record their verdicts: VERDICTS_OF="
 kept: setup ## keep the runs of `sluicegate reproduce dcn2004 --full -o out/dcn2004-full` with the paper: KEPT=dcn2004
 	$(BIN)/python tools/keep.py $(KEPT) out/$(KEPT)-full $(KEPT_SEEDS)
 
+bench-gate: setup ## instructions per packet and bytes per flow beside those kept: REASON="why" keeps those of today
+	@tools/install valgrind valgrind "which counts instructions" >/dev/null || true
+	$(BIN)/python tools/bench/gate.py $(if $(REASON),--acknowledge "$(REASON)")
+
 bench: BENCH_MINUTES ?= 120
 bench: setup ## measure speed: writes bench.json and prints its tables
 	$(BIN)/python tools/bench/bench.py --paper $(BENCH_MINUTES)
+
+bench-peers: setup ## measure speed beside ns-2, where it is installed
+	$(BIN)/python tools/bench/bench.py --peers
 
 bench-live: setup ## measure the link for real packets: exactness and speed; as root
 	$(BIN)/python tools/bench/live.py $(BENCH_LIVE)

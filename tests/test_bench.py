@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,21 +19,18 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
 
 
-def test_the_whole_run_is_the_papers(tmp_path: Path) -> None:
+def test_the_whole_run_is_the_papers() -> None:
     import paper_run
 
-    path = tmp_path / "run.toml"
-    path.write_text(paper_run.text(120))
-    found = sg.check(path)
+    sets = dict(one.split("=", 1) for one in paper_run.settings(120))
+    found = sg.check(paper_run.SCENARIO, sets=sets)
     assert (found["run"]["duration"], found["run"]["series"]) == ("7200 s", False)
     assert [(flow["kind"], flow["count"], flow["direction"]) for flow in found["flows"]] == [
         ("http", 10_420, "forward"),
         ("http", 10_155, "reverse"),
     ]
     assert (found["network"]["rate"], found["queue"]["discipline"]) == ("100 Mbit/s", "dcn")
-    shorter = tomllib.loads(paper_run.text(2.5))
-    assert shorter["run"].pop("duration") == "150 s"
-    assert shorter["flows"] == tomllib.loads(paper_run.text(120))["flows"]
+    assert paper_run.settings(2.5)[0] == "run.duration=150 s"
 
 
 def test_speed_and_memory_are_those_of_the_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -45,10 +41,9 @@ def test_speed_and_memory_are_those_of_the_process(monkeypatch: pytest.MonkeyPat
 
     program = tmp_path / "program"
     program.write_text(
-        f"#!{sys.executable}\nimport json, sys, time, tomllib\n"
-        "run = tomllib.load(open(sys.argv[1], 'rb'))['run']\n"
+        f"#!{sys.executable}\nimport json, sys, time\n"
         "while time.process_time() < 0.5: pass\n"
-        "sent = int(run['duration'].split()[0])\n"
+        "sent = int(sys.argv[2].removeprefix('run.duration=').split()[0])\n"
         "print(json.dumps({'events': 1000, 'sent': sent, 'peak_memory_kb': 2048}, separators=(',', ':')))\n"
     )
     program.chmod(0o755)
@@ -80,3 +75,47 @@ def test_a_length_that_makes_no_sense_is_refused(
         bench.main()
     assert ended.value.code == 2
     assert "--paper: from 1 to 120 simulated minutes" in capsys.readouterr().err
+
+
+def test_a_rise_of_two_percent_fails_until_it_is_kept_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    import gate
+
+    costs = tmp_path / "costs.json"
+    kept = {"a, instructions per packet": {"cost": 1000.0, "reason": "as it was"}}
+    costs.write_text(json.dumps({"compiler": gate.compiler(), "costs": kept}))
+    monkeypatch.setattr(gate, "COSTS", costs)
+
+    def run(cost: float, *arguments: str) -> str:
+        monkeypatch.setattr(gate, "measure", lambda: {"a, instructions per packet": cost})
+        monkeypatch.setattr(sys, "argv", ["gate.py", *arguments])
+        gate.main()
+        return capsys.readouterr().out
+
+    assert "+0.90%" in run(1009.0)
+    assert "fallen" in run(980.0)
+    with pytest.raises(SystemExit, match="risen by more than 1%: a, instructions per packet"):
+        run(1020.0)
+    with pytest.raises(SystemExit):
+        run(1020.0, "--acknowledge", "because")
+    run(1020.0, "--acknowledge", "each packet has a colour")
+    assert json.loads(costs.read_text())["costs"]["a, instructions per packet"] == {
+        "cost": 1020.0,
+        "reason": "each packet has a colour",
+    }
+    assert "+0.00%" in run(1020.0)
+    costs.write_text(costs.read_text().replace(gate.compiler(), "rustc 1.0"))
+    assert "not comparable" in run(2000.0)
+
+
+def test_the_gate_keeps_each_cost_that_it_measures() -> None:
+    import gate
+
+    kept = json.loads(gate.COSTS.read_text("utf-8"))["costs"]
+    measured = [
+        *(f"{name}, {gate.INSTRUCTIONS}" for name in gate.PACKETS),
+        *(f"{name}, {gate.BYTES}" for name in gate.FLOWS),
+    ]
+    assert list(kept) == measured
+    assert all(each["reason"] for each in kept.values())

@@ -18,34 +18,26 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 
+import dumbbell
+import gate
 import paper_run
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-INSTRUCTIONS = HERE / "instructions.json"
-SEEDS = range(1, 6)
-NEWRENO = HERE / "newreno100.toml"
-#: Seconds of the measured window, bits per second of the link, and when the window begins: as in newreno100.toml.
-WINDOW, RATE = 80.0, 100e6
+SEEDS = range(1, 4)
 #: Enqueues and dequeues timed.
 PAIRS = 4_000_000
 #: The loop around them.
 LOOP = "loop"
-#: Flows of the scaling runs, and their seconds: a megabit per second for each flow, some 1.2 million packets in all.
-SCALES = {10: 1000, 100: 100, 1000: 10, 10_000: 4}
-#: The change of an instruction count that must be acknowledged.
-ALLOWED = 0.05
+#: Flows of the scaling runs, and their seconds: a megabit per second for each flow, 1.2 million packets at the least.
+SCALES = {10: 1000, 100: 100, 1000: 10, 10_000: 4, 50_000: 2, 1_000_000: 2}
 #: What keeping the places in the queue may add.
 ALLOWED_PROBE = 0.02
 PLACES = ROOT / "python/sluicegate/scenarios/choke2004.toml"
-FIXED = {
-    "newreno100": (NEWRENO, 'duration = "100 s"\nwarmup = "20 s"', 'duration = "10 s"\nwarmup = "0 s"'),
-    "unresponsive": (ROOT / "python/sluicegate/scenarios/unresponsive.toml", None, None),
-    "traffic": (ROOT / "python/sluicegate/scenarios/traffic.toml", None, None),
-}
 
 
 @dataclass
@@ -72,15 +64,20 @@ def run(*command: str | Path) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, int(own[1]) if own else usage.ru_maxrss, text)
 
 
+def run_text(program: Path, scenario: str) -> Cost:
+    """The same of a program that runs this text."""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(scenario)
+        file.flush()
+        return run(program, file.name)
+
+
 def instructions(*command: str | Path) -> int | None:
     """Instructions of one process; none where valgrind is not installed."""
     if not shutil.which("valgrind"):
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
-        done = subprocess.run([*tool, *map(str, command)], capture_output=True, text=True, check=True)
-    found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
-    return int(found[1]) if found else None
+    done = subprocess.run([*gate.CALLGRIND, *map(str, command)], capture_output=True, text=True, check=True)
+    return gate.collected(done.stderr)
 
 
 def build() -> dict[str, Path]:
@@ -104,77 +101,84 @@ def digits(value: float | None, places: int) -> float | str:
     return "not measured" if value is None else round(value, places)
 
 
-def dumbbell(scenario: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
-    """100 NewReno flows, here and, where it is installed, in ns-2."""
-    ns = shutil.which("ns")
-    ours, theirs, rows = [], [], []
-    for seed in SEEDS:
-        cost = run(scenario, NEWRENO, str(seed))
+@dataclass
+class Case:
+    """A dumbbell: transfers, the queue, and whether each host has an access link."""
+
+    flows: int
+    queue: str
+    access: bool
+    #: Packets are counted from the first of these seconds to the second: some half a million.
+    counted: tuple[float, float]
+
+    def ours(self, program: Path, since: float, until: float, seed: int) -> tuple[Cost, list[float]]:
+        """The cost of a run; packets that left the bottleneck between the two times, what they used, and the loss."""
+        text = dumbbell.scenario(
+            self.flows, queue=self.queue, access=self.access, seconds=until, warmup=since, seed=seed
+        )
+        cost = run_text(program, text)
         totals = json.loads(cost.output)["totals"]
         loss = totals["drops_packets"] / totals["arrivals_packets"]
-        ours.append((cost.seconds, totals["throughput_bps"] / RATE, loss, cost.kilobytes))
-        if ns:
-            cost = run(ns, HERE / "dumbbell.tcl", str(seed))
-            before, after = (list(map(float, cost.output.split()[k : k + 4])) for k in (0, 4))
-            sent, _, drops, arrivals = (b - a for a, b in zip(before, after, strict=True))
-            theirs.append((cost.seconds, sent * 8 / WINDOW / RATE, drops / arrivals, cost.kilobytes))
-    with tempfile.TemporaryDirectory() as folder:
-        short = shorten(*FIXED["newreno100"], Path(folder))
-        count = instructions(scenario, short)
-        packets_short = json.loads(run(scenario, short).output)["sent"]
-    # The packets of the whole run, not of the measured window alone.
-    sent = packets_sent(scenario)
-    for name, runs in (("Sluicegate", ours), ("ns-2", theirs)):
-        if runs:
-            seconds, used, loss, memory = (fmean(column) for column in zip(*runs, strict=True))
-            per = count / packets_short if count and name == "Sluicegate" else None
+        return cost, [totals["departures_packets"], totals["throughput_bps"] / (self.flows * 1e6), loss]
+
+    def ns2(self, program: Path, since: float, until: float, seed: int) -> tuple[Cost, list[float]]:
+        """The same in ns-2."""
+        case = (self.flows, self.queue, int(self.access), since, until, seed)
+        cost = run(program, HERE / "dumbbell.tcl", *map(str, case))
+        counts = list(map(float, cost.output.split()))
+        sent, packets, drops, arrivals = (b - a for a, b in zip(counts[:4], counts[4:], strict=True))
+        return cost, [packets, sent * 8 / (until - since) / (self.flows * 1e6), drops / arrivals]
+
+
+PEERS = [
+    Case(10, "drop_tail", True, (20, 420)),
+    Case(100, "drop_tail", True, (20, 60)),
+    Case(100, "drop_tail", False, (20, 60)),
+    Case(100, "red", True, (20, 60)),
+    Case(1000, "drop_tail", True, (4, 8)),
+    Case(1000, "drop_tail", False, (4, 8)),
+]
+
+
+def peers(scenario: Path) -> list[dict[str, object]]:
+    """What a packet costs here and, where it is installed, in ns-2, in dumbbells of several sizes."""
+    programs = {"Sluicegate": (Case.ours, scenario)}
+    if found := shutil.which("ns"):
+        programs["ns-2"] = (Case.ns2, Path(found))
+    rows = []
+    for case in PEERS:
+        start, end = case.counted
+        measured: dict[str, list[list[float]]] = {name: [] for name in programs}
+        for seed in SEEDS:
+            for name, (of, program) in programs.items():
+                # Of the difference of two runs, as set-up and slow start are in both.
+                (short, _), (long, counts) = of(case, program, 0, start, seed), of(case, program, start, end, seed)
+                measured[name].append([(long.seconds - short.seconds) / counts[0] * 1e9, *counts[1:], long.kilobytes])
+        for name, runs in measured.items():
+            each, used, loss, kilobytes = (median(column) for column in zip(*runs, strict=True))
+            ratio = median(a[0] / b[0] for a, b in zip(runs, measured["Sluicegate"], strict=True))
             rows.append(
-                [name, round(seconds, 3), round(sent / seconds), digits(per, 0), round(used * 100, 2),
-                 round(loss * 100, 2), round(memory / 1024, 1)]
+                [case.flows, case.queue, "yes" if case.access else "no", name, round(each), round(1e9 / each),
+                 round(ratio, 2), round(used * 100, 1), round(loss * 100, 2), round(kilobytes / 1024, 1)]
             )  # fmt: skip
-    result: dict[str, object] = {"cpu_s": fmean(r[0] for r in ours), "packets": sent}
-    result["packets_per_cpu_s"] = sent / fmean(r[0] for r in ours)
-    result["instructions_per_packet"] = count / packets_short if count else None
-    result["peak_memory_bytes"] = max(r[3] for r in ours) * 1024
     note = (
-        "100 NewReno flows, 100 Mbit/s, a round trip of 42 ms, RED 30/60, 100 s of simulated time; means over "
-        f"{len(SEEDS)} seeds. Packets are those of the whole run that left the bottleneck."
+        "NewReno flows of 1 Mbit/s each, a round trip of 42 ms, with and without access links; CPU time of the "
+        f"difference of two runs, medians over {len(SEEDS)} seeds, run alternately. Packets are those that left the "
+        "bottleneck, each with its acknowledgement."
     )
-    if theirs:
-        ratio = median(b[0] / a[0] for a, b in zip(ours, theirs, strict=True))
-        result["ns2_ratio"] = ratio
-        result["ns2"] = {"cpu_s": fmean(r[0] for r in theirs)}
-        for key, at in (("utilisation", 1), ("drop_rate", 2)):
-            result[key], result["ns2"][key] = (fmean(r[at] for r in runs) for runs in (ours, theirs))  # type: ignore[index]
-        note += f" ns-2 takes {ratio:.1f} times as long (median over the seeds, run alternately)."
     columns = [
+        "flows",
+        "queue",
+        "access links",
         "",
-        "CPU s",
+        "ns per packet",
         "packets per CPU s",
-        "instructions per packet",
+        "time, to Sluicegate",
         "utilisation, %",
         "loss, %",
         "peak memory, MiB",
     ]
-    return [table("A dumbbell", note, columns, rows)], result
-
-
-def packets_sent(scenario: Path) -> int:
-    """Packets that the bottleneck sends in the whole run: the same without a warm-up."""
-    with tempfile.TemporaryDirectory() as folder:
-        whole = shorten(NEWRENO, 'warmup = "20 s"', 'warmup = "0 s"', Path(folder))
-        return int(json.loads(run(scenario, whole).output)["sent"])
-
-
-def shorten(path: Path, old: str | None, new: str | None, folder: Path) -> Path:
-    """A copy of a scenario with a part of its text replaced."""
-    text = path.read_text()
-    if old is not None and new is not None:
-        assert old in text, f"{path}: no {old!r}"
-        text = text.replace(old, new)
-    copy = folder / path.name
-    copy.write_text(text)
-    return copy
+    return [table("Beside ns-2", note, columns, rows)]
 
 
 def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
@@ -236,63 +240,41 @@ def pair_instructions(pair: Path, name: str) -> float | None:
 
 
 def scaling(scenario: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
-    """The cost of a packet with more and more flows, each of a megabit per second."""
+    """The cost of a packet with more and more flows, each of a megabit per second, and that of a flow."""
     rows, result = [], {}
-    text = NEWRENO.read_text()
     for flows, seconds in SCALES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "scale.toml"
-            sized = text.replace('rate = "100 Mbit/s"', f'rate = "{flows} Mbit/s"').replace(
-                "count = 100", f"count = {flows}"
-            )
-            for key, value in (
-                ("limit = 300", 3 * flows),
-                ("min_th = 30", max(3, 3 * flows // 10)),
-                ("max_th = 60", max(6, 6 * flows // 10)),
-            ):
-                sized = sized.replace(key, f"{key.split(' = ')[0]} = {value}")
-            sized = sized.replace(
-                's = "80 us"', f's = "{8000 // flows} us"' if flows <= 1000 else f's = "{8_000_000 // flows} ns"'
-            )
-            sized = sized.replace('"1 Gbit/s"', '"100 Mbit/s"').replace(
-                'duration = "100 s"\nwarmup = "20 s"', f'duration = "{seconds} s"'
-            )
-            path.write_text(sized)
-            costs = [run(scenario, path) for _ in range(3)]
-        sent = json.loads(costs[0].output)["sent"]
-        ns = min(cost.seconds for cost in costs) / sent * 1e9
-        result[str(flows)] = {"ns_per_packet": ns, "packets": sent, "peak_memory_bytes": costs[0].kilobytes * 1024}
+        runs = 3 if flows <= 10_000 else 1
+        text = dumbbell.scenario(flows, seconds=seconds)
+        whole = min((run_text(scenario, text) for _ in range(runs)), key=lambda cost: cost.seconds)
+        sent = json.loads(whole.output)["sent"]
+        ns = whole.seconds / sent * 1e9
+        result[str(flows)] = {"ns_per_packet": ns, "packets": sent, "peak_memory_bytes": whole.kilobytes * 1024}
         first = result["10"]["ns_per_packet"]  # type: ignore[index]
-        rows.append([flows, sent, round(ns), round(ns / first, 2), round(costs[0].kilobytes / 1024, 1)])
-    note = "NewReno flows over RED at 1 Mbit/s for each flow, thresholds in proportion; the least of three runs."
-    columns = ["flows", "packets", "ns per packet", "to 10 flows", "peak memory, MiB"]
+        each = whole.kilobytes * 1024 / flows
+        rows.append(
+            [
+                flows,
+                sent,
+                round(whole.seconds, 1),
+                round(ns),
+                round(ns / first, 2),
+                round(whole.kilobytes / 1024, 1),
+                round(each),
+            ]
+        )
+    note = (
+        "NewReno flows over RED at 1 Mbit/s for each flow, thresholds in proportion, with set-up and slow start; the "
+        "least of three runs, one of the largest."
+    )
+    columns = ["flows", "packets", "CPU s", "ns per packet", "to 10 flows", "peak memory, MiB", "bytes per flow"]
     return [table("More flows", note, columns, rows)], result
 
 
-def fixed_runs(scenario: Path, acknowledge: bool) -> tuple[list[dict[str, object]], bool]:
-    """The instruction counts of three fixed runs beside those that are kept."""
-    kept = json.loads(INSTRUCTIONS.read_text()) if INSTRUCTIONS.exists() else {}
-    rows, good, counts = [], True, {}
-    for name, what in FIXED.items():
-        with tempfile.TemporaryDirectory() as folder:
-            count = instructions(scenario, shorten(*what, Path(folder)))
-        if count is None:
-            return [], True
-        counts[name] = count
-        change = count / kept[name] - 1 if name in kept else 0.0
-        good &= abs(change) <= ALLOWED
-        rows.append([name, count, f"{change:+.1%}"])
-    if acknowledge or not kept:
-        INSTRUCTIONS.write_text(json.dumps(counts, indent=2) + "\n")
-        good = True
-    return [
-        table(
-            "Fixed runs",
-            "Instructions, and the change against those kept with the code.",
-            ["", "instructions", "change"],
-            rows,
-        )
-    ], good
+def costs() -> list[dict[str, object]]:
+    """What the gate watches."""
+    rows = [[*name.rsplit(", ", 1), cost] for name, cost in gate.measure().items()]
+    note = "Marginal: of the difference of two runs. `make bench-gate` watches them."
+    return [table("What a packet and a flow cost", note, ["", "", "cost"], rows)]
 
 
 def probe(scenario: Path) -> tuple[list[dict[str, object]], bool]:
@@ -360,50 +342,43 @@ def print_table(each: dict[str, object]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench.json", help="where the result goes")
-    parser.add_argument("--instructions", action="store_true", help="only count the instructions of the fixed runs")
-    parser.add_argument("--acknowledge", action="store_true", help="keep the new instruction counts of the fixed runs")
+    parser.add_argument("--peers", action="store_true", help="only measure beside ns-2; nothing is written")
     parser.add_argument(
-        "--paper", type=float, metavar="MINUTES", help="also run DCN 2004 for so long; the paper's 120 take minutes"
+        "--paper",
+        type=float,
+        default=paper_run.WHOLE,
+        metavar="MINUTES",
+        help=f"simulated minutes of DCN 2004 [{paper_run.WHOLE:g}, the paper's, take minutes]",
     )
     given = parser.parse_args()
-    if given.paper is not None and not 1 <= given.paper <= paper_run.WHOLE:
+    if not 1 <= given.paper <= paper_run.WHOLE:
         parser.error(f"--paper: from 1 to {paper_run.WHOLE:g} simulated minutes")
     programs = build()
-    tables, good = fixed_runs(programs["scenario"], given.acknowledge)
-    places, cheap = probe(programs["scenario"])
-    tables += places
-    bench: dict[str, object] = {}
-    if not given.instructions:
+    tables = peers(programs["scenario"])
+    if not given.peers:
         from sluicegate import __version__
 
-        bench = {"date": datetime.now(UTC).date().isoformat(), "version": __version__, "machine": machine()}
+        bench: dict[str, object] = {"date": datetime.now(UTC).date().isoformat(), "version": __version__}
+        bench["machine"] = machine()
+        tables += costs()
+        places, cheap = probe(programs["scenario"])
         for key, measure, program in (
-            ("dumbbell", dumbbell, "scenario"),
-            ("disciplines", disciplines, "pair"),
             ("scaling", scaling, "scenario"),
+            ("paper_run", partial(paper_run.measure, run, minutes=given.paper), "scenario"),
+            ("disciplines", disciplines, "pair"),
         ):
             more, bench[key] = measure(programs[program])
-            tables = more + tables
-        if given.paper is not None:
-            more, bench["paper_run"] = paper_run.measure(run, programs["scenario"], given.paper)
-            tables = more + tables
+            tables += more
+        tables += places
         for key in ("per_flow", "overload"):
             bench[key] = bench["disciplines"].pop(key)  # type: ignore[attr-defined]
-        ratio = bench["dumbbell"].get("ns2_ratio")  # type: ignore[attr-defined]
-        if ratio is not None:
-            bench["ns2_ratio"] = ratio
         bench["tables"] = tables
         given.output.write_text(json.dumps(bench, indent=2) + "\n")
     for each in tables:
         print_table(each)
-    if not good:
-        sys.exit(
-            f"an instruction count has changed by more than {ALLOWED:.0%}: "
-            "tools/bench/bench.py --instructions --acknowledge keeps the new ones"
-        )
-    if not cheap:
-        sys.exit(f"keeping the places in the queue adds more than {ALLOWED_PROBE:.0%} of the instructions")
-    if bench:
+    if not given.peers:
+        if not cheap:
+            sys.exit(f"keeping the places in the queue adds more than {ALLOWED_PROBE:.0%} of the instructions")
         print(f"written: {given.output}")
 
 

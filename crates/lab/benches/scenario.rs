@@ -1,4 +1,4 @@
-//! Runs one scenario and prints what it did: `scenario FILE [SEED]`. The CPU time, the instructions and the memory of this
+//! Runs one scenario and prints what it did: `scenario FILE [KEY=VALUE]…`. The CPU time, the instructions and the memory of this
 //! process are those of the simulator alone; `tools/bench.py` measures them.
 
 use sluicegate_lab::Scenario;
@@ -8,8 +8,10 @@ use sluicegate_netsim::Sim;
 fn main() {
     // Cargo adds `--bench`.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let Some(file) = arguments.next() else { return println!("usage: scenario FILE [SEED]") };
-    let sets: Vec<(String, String)> = arguments.next().map(|seed| ("run.seed".to_owned(), seed)).into_iter().collect();
+    let Some(file) = arguments.next() else { return println!("usage: scenario FILE [KEY=VALUE]…") };
+    let sets: Vec<(String, String)> = arguments
+        .map(|set| set.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())).expect("KEY=VALUE"))
+        .collect();
     let text = std::fs::read_to_string(&file).expect("a file that can be read");
     let scenario = Scenario::read(&text, &file, &sets).unwrap_or_else(|error| panic!("{}", error.0));
     let mut sim = Sim::new(scenario.plan().unwrap_or_else(|error| panic!("{}", error.0)));
