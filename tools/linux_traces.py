@@ -1,6 +1,6 @@
 """Record how the kernel's TCP answers losses, marks, delays and reordering, for the comparison with ours. Needs root.
 
-    .venv/bin/python tools/linux_traces.py [--only PATTERN] [reno cubic bbr]
+    .venv/bin/python tools/linux_traces.py [--only PATTERN] [reno cubic bbr exchange]
 
 A sender and a receiver of this machine's kernel are joined by `sluicegate shell` with a link of a constant rate
 whose queue never overflows; what happens to single packets is said by number (`--up` is the data's way, the opening's
@@ -10,14 +10,17 @@ of these the quickest. Sender, receiver and link have real-time priority (SCHED_
 does delays them little.
 
 Writes tests/linux_traces/ALGORITHM.txt; `cargo test -p sluicegate-tcp --test linux_traces` compares our hosts with it.
-For each pattern a line
+`exchange` has other patterns, of requests and replies between hosts with CUBIC. For each pattern a line
 
     pattern NAME segments=N rate=BITS/S delay=US ecn=0|1 gso=0|1 phase=US data=FATES acks=FATES same=N/3
+    pattern NAME segments=N … exchange=REQUEST,REPLY,THINK,PAUSE
 
 where `phase` is how far the kernel's clock had come at the first SYN, modulo 64 ticks, and without `gso` the sender's
-device takes one segment at a time. Then a line for each segment at the sender's end, in microseconds since the first
-SYN. One that it sends: `>`, flags (S F P E C, `.` for none), first byte of data from 0, bytes. One that arrives: `<`,
-flags, acknowledgement, what SACK reports (`-`: nothing; else ranges of bytes joined by `+`), and the window in bytes.
+device takes one segment at a time. With `exchange`, `segments` are requests of so many bytes; a reply is written so
+many milliseconds after the request was read, and the next request after the reply. Then a line for each segment at the
+sender's end, in microseconds since the first SYN. One that it sends: `>`, flags (S F P E C, `.` for none), first byte
+of data from 0, bytes. One that arrives: `<`, flags, acknowledgement, what SACK reports (`-`: nothing; else ranges of
+bytes joined by `+`), and the window in bytes; of data its first byte and bytes, too.
 """
 
 from __future__ import annotations
@@ -43,6 +46,15 @@ RATE, DELAY_US, MSS, PORT, TICK_US = 10_000_000, 20_000, 1448, 5001, 4000
 FLAGS = (("S", 2), ("F", 1), ("P", 8), ("E", 64), ("C", 128))
 
 
+class Exchange(NamedTuple):
+    """Bytes of requests and of replies, and milliseconds before a reply and before the next request."""
+
+    request: int
+    reply: int
+    think: int = 0
+    pause: int = 0
+
+
 class Pattern(NamedTuple):
     """What happens to packets of the data's way and of the acknowledgements', by number; to how long a transfer."""
 
@@ -51,6 +63,7 @@ class Pattern(NamedTuple):
     segments: int = 200
     ecn: bool = False
     gso: bool = True
+    exchange: Exchange | None = None
 
 
 # Number 1 is the SYN, 2 the third segment of the opening, 3 the first data; 1 on the way back is the SYN's answer.
@@ -114,12 +127,33 @@ SINGLE = (
 )
 PATTERNS |= {f"single_{name}": PATTERNS[name]._replace(gso=False) for name in SINGLE}
 
+EXCHANGES = {
+    "short": Pattern(segments=30, exchange=Exchange(200, 200)),
+    "page": Pattern(segments=30, exchange=Exchange(400, 12_000)),
+    "upload": Pattern(segments=30, exchange=Exchange(12_000, 400)),
+    "both": Pattern(segments=20, exchange=Exchange(12_000, 12_000)),
+    "short_slow": Pattern(segments=20, exchange=Exchange(200, 200, think=25)),
+    "page_slow": Pattern(segments=20, exchange=Exchange(400, 12_000, think=70)),
+    "upload_slow": Pattern(segments=20, exchange=Exchange(12_000, 400, think=70)),
+    "short_paused": Pattern(segments=20, exchange=Exchange(200, 200, pause=25)),
+    "page_paused": Pattern(segments=20, exchange=Exchange(400, 12_000, pause=25)),
+    "page_idle": Pattern(segments=10, exchange=Exchange(400, 12_000, pause=500)),
+    "page_lost": Pattern(acks="drop=20+50+90", segments=30, exchange=Exchange(400, 12_000)),
+}
+SETS = {"reno": PATTERNS, "cubic": PATTERNS, "bbr": PATTERNS, "exchange": EXCHANGES}
+
 RECEIVER = f"""
-import socket
+import socket, sys, time
+request, reply, think = map(int, sys.argv[1:])
 listener = socket.create_server(("", {PORT}))
 taken, _ = listener.accept()
-while taken.recv(1 << 20):
-    pass
+got = 0
+while part := len(taken.recv(1 << 20)):
+    got += part
+    while request and got >= request:
+        got -= request
+        time.sleep(think / 1000) if think else None
+        taken.sendall(bytes(reply))
 taken.close()
 """
 
@@ -133,8 +167,8 @@ def ticks_us() -> tuple[int, int]:
     return jiffies * TICK_US + now % TICK_US, day - (monotonic - now)
 
 
-def send(algorithm: str, segments: int, gso: bool, out: Path) -> None:
-    """Inside the namespace: one transfer, and what its segments are."""
+def send(algorithm: str, segments: int, gso: bool, exchange: Exchange | None, out: Path) -> None:
+    """Inside the namespace: one transfer or so many exchanges, and what its segments are."""
     peer = os.environ["SLUICEGATE_PEER"]
     if not gso:
         device = next(name for _, name in socket.if_nameindex() if name != "lo")
@@ -148,7 +182,10 @@ def send(algorithm: str, segments: int, gso: bool, out: Path) -> None:
     stream.setsockopt(socket.IPPROTO_TCP, 13, algorithm.encode())  # TCP_CONGESTION
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
     stream.connect((peer, PORT))
-    stream.sendall(bytes(segments * MSS))
+    if exchange is None:
+        stream.sendall(bytes(segments * MSS))
+    else:
+        ask(stream, segments, exchange)
     stream.shutdown(socket.SHUT_WR)
     stream.recv(1)
     time.sleep(0.1)
@@ -163,6 +200,16 @@ def send(algorithm: str, segments: int, gso: bool, out: Path) -> None:
             lines.append(f"{at_us - start} {line}")
     phase = (clock + (start or day) - day) % (64 * TICK_US)
     out.write_text("\n".join([str(phase), *lines]) + "\n", "ascii")
+
+
+def ask(stream: socket.socket, requests: int, exchange: Exchange) -> None:
+    for number in range(requests):
+        if exchange.pause and number:
+            time.sleep(exchange.pause / 1000)
+        stream.sendall(bytes(exchange.request))
+        left = exchange.reply
+        while left:
+            left -= len(stream.recv(1 << 20))
 
 
 def segments_of(packet: bytes, sent: bool, isn: list[int], scales: list[int]) -> list[str]:
@@ -195,7 +242,7 @@ def segments_of(packet: bytes, sent: bool, isn: list[int], scales: list[int]) ->
     acked = (ack - isn[other]) % 2**32 if flags & 16 and not flags & 2 else 0
     if not sent:
         window = struct.unpack_from(">H", tcp, 14)[0] << (0 if flags & 2 else scales[own])
-        return [f"< {letters} {acked} {sacks} {window}"]
+        return [f"< {letters} {acked} {sacks} {window}" + (f" {first} {length}" if length else "")]
     # A buffer of several segments is cut up behind the socket that listens here.
     lines = []
     for begin in range(0, max(length, 1), MSS):
@@ -227,7 +274,7 @@ def record(algorithm: str, name: str, pattern: Pattern) -> str:
         command += [
             "--quiet",
             "--peer",
-            f"{sys.executable} {receiver}",
+            f"{sys.executable} {receiver} {' '.join(map(str, (pattern.exchange or Exchange(0, 0))[:3]))}",
             "--",
             sys.executable,
             __file__,
@@ -235,7 +282,13 @@ def record(algorithm: str, name: str, pattern: Pattern) -> str:
             out,
         ]
         done = subprocess.run(
-            [*map(str, command), algorithm, str(pattern.segments), str(int(pattern.gso))],
+            [
+                *map(str, command),
+                algorithm,
+                str(pattern.segments),
+                str(int(pattern.gso)),
+                *map(str, pattern.exchange or ()),
+            ],
             capture_output=True,
             encoding="utf-8",
         )
@@ -246,27 +299,29 @@ def record(algorithm: str, name: str, pattern: Pattern) -> str:
 
 def sequence(trace: str) -> tuple[list[str], ...]:
     """What was sent and what arrived, without times and windows."""
-    lines = [line.split()[1:5] for line in trace.splitlines()[1:]]
-    return tuple([" ".join(line[:4]) for line in lines if line[0] == way] for way in "><")
+    lines = [line.split()[1:] for line in trace.splitlines()[1:]]
+    return tuple([" ".join(line[:4] + line[5:]) for line in lines if line[0] == way] for way in "><")
 
 
 def main() -> None:
     if "--inside" in sys.argv:
         at = sys.argv.index("--inside")
-        send(sys.argv[at + 2], int(sys.argv[at + 3]), sys.argv[at + 4] == "1", Path(sys.argv[at + 1]))
+        out, name, segments, gso, *words = sys.argv[at + 1 :]
+        send(name, int(segments), gso == "1", Exchange(*map(int, words)) if words else None, Path(out))
         return
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("algorithm", nargs="*", default=["reno", "cubic", "bbr"])
+    parser.add_argument("algorithm", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--only", help="record this pattern alone, and print it")
     options = parser.parse_args()
     TARGET.mkdir(exist_ok=True)
     for algorithm in options.algorithm:
         text = f"# Linux {platform.release().split('-')[0]}, HZ 250; see tools/linux_traces.py\n"
-        for name, pattern in PATTERNS.items():
+        for name, pattern in SETS[algorithm].items():
             if options.only not in (None, name):
                 continue
-            traces = [record(algorithm, name, pattern) for _ in range(1 if options.only else 3)]
+            own = "cubic" if pattern.exchange else algorithm
+            traces = [record(own, name, pattern) for _ in range(1 if options.only else 3)]
             sequences = [repr(sequence(trace)) for trace in traces]
             [(most, same)] = Counter(sequences).most_common(1)
             alike = (trace for trace, own in zip(traces, sequences, strict=True) if own == most)
@@ -274,8 +329,9 @@ def main() -> None:
             text += (
                 f"pattern {name} segments={pattern.segments} rate={RATE} delay={DELAY_US} ecn={pattern.ecn:d} "
                 f"gso={pattern.gso:d} phase={phase} data={pattern.data.replace(' ', '') or '-'} "
-                f"acks={pattern.acks or '-'} same={same}/{len(traces)}\n"
+                f"acks={pattern.acks or '-'} same={same}/{len(traces)}"
             )
+            text += f" exchange={','.join(map(str, pattern.exchange))}\n" if pattern.exchange else "\n"
             text += kept
             print(algorithm, name, f"{same}/{len(traces)}", flush=True)
         if options.only:

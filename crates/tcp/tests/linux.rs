@@ -88,6 +88,35 @@ fn a_probe_with_the_last_segment_says_push() {
     assert_eq!([11, 12].map(probe), [(10, true), (10, false)]);
 }
 
+/// tcp_event_data_sent: a reply within the time that an acknowledgement waits lets the next ones wait for a reply, too, until
+/// none comes in that time (tcp_delack_timer_handler). `think`: milliseconds before the reply.
+#[test]
+fn where_replies_carry_acknowledgements_they_wait_for_them() {
+    let ms = |ms: u64| Time(ms * 1_000_000);
+    let bare = |think: u64| {
+        let mut server = Connection::established(&host(Algorithm::Cubic), Span::ZERO);
+        let mut acknowledges = |number: u64, at: Time| {
+            let request = Segment { seq: 200 * number, len: 200, flags: Flags::ACK, ..Segment::default() };
+            server.on_segment(&request, false, at);
+            let bare = server.poll(at).is_some();
+            let timer = server.next_timer();
+            if number == 0 {
+                let reply = Time(at.0 + think * 1_000_000);
+                server.write(200);
+                assert_eq!(server.poll(reply).map(|segment| (segment.len, segment.ack)), Some((200, 200)));
+                assert!(server.poll(reply).is_none());
+            } else if let (false, Some(timer)) = (bare, timer) {
+                server.on_timer(timer);
+                assert_eq!(server.poll(timer).map(|segment| (segment.len, segment.ack)), Some((0, 200 * (number + 1))));
+            }
+            bare
+        };
+        [acknowledges(0, ms(100)), acknowledges(1, ms(300)), acknowledges(2, ms(600))]
+    };
+    assert_eq!(bare(1), [true, false, true]);
+    assert_eq!(bare(60), [true, true, true]);
+}
+
 /// A packet that comes three packets late is not sent again; one later than a round trip is, and the window comes back.
 #[test]
 fn reordering_is_told_from_loss_and_a_needless_reduction_is_taken_back() {

@@ -159,12 +159,11 @@ impl End {
                 }
                 return;
             }
-            State::Established => {}
+            State::Established => self.receiver.on_echo(segment, now),
             State::Answering | State::Answered => self.answered(segment, now),
             _ => return,
         }
         self.receiver.on_stamp(segment, age);
-        self.receiver.on_echo(segment, now);
         if let (true, Some(sender)) = (segment.flags.has(Flags::ACK), &mut self.sender) {
             sender.on_ack(segment, now);
             self.receiver.set_srtt(sender.srtt());

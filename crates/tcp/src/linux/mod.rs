@@ -44,6 +44,7 @@ pub(crate) mod clock;
 mod ecn;
 mod end;
 mod frto;
+mod gaps;
 mod pacing;
 mod prediction;
 mod prr;

@@ -1,7 +1,7 @@
 //! # When a Linux host acknowledges
 //!
-//! The first packets of a connection are acknowledged one by one, then every second; the rest waits up to 40 ms
-//! (net/ipv4/tcp_input.c: `__tcp_ack_snd_check`, `tcp_event_data_recv`; tcp_output.c: `tcp_send_delayed_ack`).
+//! The first packets of a connection are acknowledged one by one, then every second; the rest waits up to 40 ms, or for an
+//! answer (net/ipv4/tcp_input.c: `__tcp_ack_snd_check`, `tcp_event_data_recv`; tcp_output.c: `tcp_send_delayed_ack`).
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -11,15 +11,14 @@
 //! | RFC 2883 | what came twice is reported with the acknowledgement that it brings | the same |
 //! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | before it by more than 1 ms, unless it repeats the last acknowledgement within 1.2 timeouts; one without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers those once in 500 ms |
 //! | Linux, tcp_measure_rcv_mss: two segments of the same smaller length set the length of full ones (last_seg_size) | they do not | a stream here has full segments, and a rest at the end of a write |
-//! | Linux, the same: a second short segment is acknowledged when it is read also where answers carry acknowledgements (ICSK_ACK_PUSHED2) | each short segment is, until the end of the stream | answers here come after a write ends |
 //! | Linux: each packet that waited out of order counts with its own memory | when data joins it, as full segments, rounded up | all are, but the last of a write |
-//! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then | Linux, tcp_cleanup_rbuf; hosts here do |
+//! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then, but by the answer where answers carry acknowledgements | Linux, tcp_cleanup_rbuf; hosts here do |
 
 use super::clock::Clock;
 use super::ecn::Echo;
+use super::gaps::Gaps;
 use super::window::ReceiveWindow;
 use crate::host::Host;
-use crate::reassembly::Reassembly;
 use crate::segment::{Flags, Options, SACK_BLOCKS, Segment};
 use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
@@ -28,29 +27,6 @@ use sluicegate_base::{Span, Time};
 const MAX_QUICK: u32 = 16;
 /// What the wait is at most (TCP_DELACK_MAX).
 const DELAY_MAX: Span = Span::from_millis(200);
-/// Acknowledgements out of order that are not held back, and the most that are, and how long (tcp_comp_sack_…).
-const UNCOMPRESSED: u32 = 3;
-const COMPRESSED: u32 = 44;
-const COMPRESS_MAX: Span = Span::from_millis(1);
-
-/// What has come beyond a gap, while there is one.
-#[derive(Clone, Debug)]
-struct Gaps {
-    data: Reassembly,
-    /// When the acknowledgements must go that are held back, and how many are.
-    deadline: Time,
-    compressed: u32,
-    /// What was expected when acknowledgements out of order began to count, and how many there were.
-    counted: (u64, u32),
-}
-
-impl Gaps {
-    fn new(next: u64) -> Gaps {
-        let mut data = Reassembly::new(true);
-        data.next = next;
-        Gaps { data, deadline: Time::NEVER, compressed: 0, counted: (next, 0) }
-    }
-}
 
 /// The receiving half.
 #[derive(Clone, Debug)]
@@ -73,8 +49,10 @@ pub(super) struct Receiver {
     /// The length of full segments as seen, and when data last came.
     mss: u32,
     last_data: u64,
-    /// Whether the data that waits ended a write.
-    pushed: bool,
+    /// How many ends of writes wait, up to two (ICSK_ACK_PUSHED2).
+    pushed: u8,
+    /// Whether answers carry acknowledgements: one went out soon after data came (tcp_event_data_sent; pingpong mode).
+    interactive: bool,
     /// When a delayed acknowledgement must go.
     deadline: Time,
     /// Acknowledgements to send now: one for what came before a change of marks, with its echo, and one for all.
@@ -112,7 +90,8 @@ impl Receiver {
             clock,
             mss: 536.min(host.mss),
             last_data: 0,
-            pushed: false,
+            pushed: 0,
+            interactive: false,
             deadline: Time::NEVER,
             before: None,
             owed: false,
@@ -170,11 +149,15 @@ impl Receiver {
         self.answer_old();
     }
 
-    /// What comes too late is answered; if no acknowledgement was due that is none of the quick ones (tcp_send_dupack,
-    /// tcp_dec_quickack_mode).
+    /// What comes too late is answered; if no acknowledgement was due that is none of the quick ones (tcp_send_dupack).
     fn answer_old(&mut self) {
-        self.quick += u32::from(self.quick > 0 && self.deadline == Time::NEVER && self.compressed() == 0);
+        self.quick += u32::from(self.quick > 0 && !self.due());
         self.send_now();
+    }
+
+    /// Whether an acknowledgement is due, now or later (inet_csk_ack_scheduled).
+    fn due(&self) -> bool {
+        self.owed || self.deadline != Time::NEVER || self.compressed() > 0
     }
 
     /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing, or the
@@ -247,6 +230,8 @@ impl Receiver {
             }
             self.window.hold(self.beyond().unwrap_or(0));
         }
+        // After the end of the stream an answer is likely to carry the acknowledgement (tcp_fin).
+        self.interactive |= self.finished();
         let filled = gaps && self.gaps.is_none();
         self.check(urgency || filled, now);
         match in_order {
@@ -294,7 +279,7 @@ impl Receiver {
     fn read(&mut self, end: u64, now: Time) {
         (self.window.unread, self.told) = (0, false);
         self.window.adjust(end, self.next, self.beyond().unwrap_or(0), now);
-        let drained = self.pushed && self.gaps.is_none() && !self.finished();
+        let drained = self.pushed > u8::from(self.interactive) && self.gaps.is_none() && !self.finished();
         let many = self.next - self.acked > self.mss.into();
         if drained || many || (!self.finished() && self.window.reopens(self.next)) {
             self.send_now();
@@ -340,7 +325,10 @@ impl Receiver {
             self.mss = segment.len;
             self.window.on_longer(segment.len);
         }
-        self.pushed |= segment.options.has(Options::PUSH) || segment.len < self.mss;
+        let short = segment.len < self.mss;
+        if short || segment.options.has(Options::PUSH) {
+            self.pushed = self.pushed.max(1 + u8::from(short && self.pushed > 0));
+        }
     }
 
     fn grow(&mut self, len: u32) {
@@ -355,7 +343,7 @@ impl Receiver {
 
     fn enter_quick(&mut self, most: u32) {
         self.add_quick(most);
-        self.ato = self.delay.max(1);
+        (self.ato, self.interactive) = (self.delay.max(1), false);
     }
 
     /// Something came twice.
@@ -375,26 +363,14 @@ impl Receiver {
             }
             many = self.window.would_not_shrink();
         }
-        // After the end of the stream an answer is likely to carry it (tcp_fin, inet_csk_enter_pingpong_mode).
-        let quick = self.quick > 0 && !self.finished();
-        if many || quick || at_once || self.delay == 0 {
+        if many || (self.quick > 0 && !self.interactive) || at_once || self.delay == 0 {
             return self.send_now();
         }
-        let (next, mut rtt) = (self.next, self.window.rtt());
+        let rtt = self.window.rtt();
+        let rtt = if self.srtt > Span::ZERO { rtt.min(self.srtt) } else { rtt };
         let Some(gaps) = &mut self.gaps else { return self.delay_from(now) };
-        if gaps.counted.0 != next {
-            gaps.counted = (next, 0);
-        }
-        if gaps.counted.1 < UNCOMPRESSED || gaps.compressed >= COMPRESSED {
-            gaps.counted.1 = (gaps.counted.1 + 1).min(UNCOMPRESSED);
-            return self.send_now();
-        }
-        gaps.compressed += 1;
-        if gaps.deadline == Time::NEVER {
-            if self.srtt > Span::ZERO && self.srtt < rtt {
-                rtt = self.srtt;
-            }
-            gaps.deadline = now + Span(rtt.0 / 20).min(COMPRESS_MAX);
+        if !gaps.holds_back(self.next, rtt, now) {
+            self.send_now();
         }
     }
 
@@ -402,7 +378,7 @@ impl Receiver {
     fn delay_from(&mut self, now: Time) {
         let (mut wait, longest) = (self.ato, self.clock.whole(DELAY_MAX));
         if wait > self.delay {
-            let most = if self.pushed { longest } else { self.clock.hz() / 2 };
+            let most = if self.pushed > 0 || self.interactive { longest } else { self.clock.hz() / 2 };
             let rtt = if self.srtt > Span::ZERO { self.clock.whole(self.srtt).max(self.delay) } else { most };
             wait = wait.min(rtt.min(most));
         }
@@ -422,8 +398,9 @@ impl Receiver {
     /// A wait may be over.
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.deadline {
-            // tcp_delack_timer_handler: the next one waits longer.
-            self.ato = (self.ato * 2).min(self.clock.whole(DELAY_MAX));
+            // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it.
+            let longer = (self.ato * 2).min(self.clock.whole(DELAY_MAX));
+            self.ato = if core::mem::take(&mut self.interactive) { self.delay.max(1) } else { longer };
             self.send_now();
         }
         if self.gaps.as_ref().is_some_and(|gaps| now >= gaps.deadline) {
@@ -467,9 +444,11 @@ impl Receiver {
         true
     }
 
-    /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent).
+    /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent; what was not due is
+    /// none of the quick ones, tcp_dec_quickack_mode).
     #[inline]
     pub fn fill(&mut self, now: Time, segment: &mut Segment) {
+        let due = self.due();
         segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo.is_set(), Flags::ECE);
         segment.options.kinds |= Options::STAMPED;
@@ -479,11 +458,14 @@ impl Receiver {
             self.tell(segment);
         }
         self.echo.fill(segment);
-        if self.quick > 0 {
+        if due && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
                 self.ato = self.delay.max(1);
             }
+        }
+        if segment.len > 0 && !self.interactive && self.ato > 0 {
+            self.interactive = self.clock.ticks(now) - self.last_data < self.ato;
         }
         if self.reading > 0 {
             let end = core::mem::take(&mut self.reading);
@@ -508,7 +490,7 @@ impl Receiver {
             (gaps.deadline, gaps.compressed) = (Time::NEVER, 0);
         }
         self.acked = self.next;
-        (self.owed, self.pushed, self.deadline, self.told) = (false, false, Time::NEVER, self.gaps.is_none());
+        (self.owed, self.pushed, self.deadline, self.told) = (false, 0, Time::NEVER, self.gaps.is_none());
         #[cfg(test)]
         (self.told &= !self.forgets);
     }

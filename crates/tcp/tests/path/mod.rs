@@ -107,6 +107,52 @@ pub struct Event {
     pub segment: Segment,
 }
 
+/// What the applications of both ends do: the sender asks, the receiver replies when it has read all of it, after `think`;
+/// and the sender asks again when it has read the reply, after `pause`.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    pub left: u64,
+    pub request: u64,
+    pub reply: u64,
+    pub think: Span,
+    pub pause: Span,
+    asked: u64,
+    replied: u64,
+    /// When the next request and the next reply are written, once that is known.
+    due: [Option<Time>; 2],
+}
+
+impl Exchange {
+    pub fn new(left: u64, [request, reply]: [u64; 2], [think, pause]: [Span; 2]) -> Exchange {
+        Exchange { left, request, reply, think, pause, asked: 0, replied: 0, due: [Some(Time::ZERO), None] }
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.due.into_iter().flatten().min()
+    }
+
+    /// The applications read, and write what is due.
+    fn act(&mut self, now: Time, sender: &mut Connection, receiver: &mut Connection) {
+        if self.due[1].is_none() && receiver.received() == self.asked * self.request && self.asked > self.replied {
+            self.due[1] = Some(now + self.think);
+        }
+        if self.due[1].is_some_and(|due| due <= now) {
+            (self.due[1], self.replied) = (None, self.replied + 1);
+            receiver.write(self.reply);
+        }
+        if self.due[0].is_none() && self.asked > 0 && sender.received() == self.asked * self.reply {
+            match self.left {
+                0 => sender.close(),
+                _ => self.due[0] = Some(now + self.pause),
+            }
+        }
+        if self.due[0].is_some_and(|due| due <= now) {
+            (self.due[0], self.asked, self.left) = (None, self.asked + 1, self.left - 1);
+            sender.write(self.request);
+        }
+    }
+}
+
 /// Both ends and both lines, in virtual time.
 pub struct Path {
     pub sender: Connection,
@@ -116,6 +162,7 @@ pub struct Path {
     pub events: Vec<Event>,
     /// Whether the sender is to close as soon as it has sent what it may at first.
     pub closes: bool,
+    pub exchange: Option<Exchange>,
 }
 
 impl Path {
@@ -132,10 +179,14 @@ impl Path {
             lines,
             events: Vec::new(),
             closes: false,
+            exchange: None,
         }
     }
 
     fn drain(&mut self) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.act(self.now, &mut self.sender, &mut self.receiver);
+        }
         while let Some(segment) = self.sender.poll(self.now) {
             self.events.push(Event { at: self.now, sent: true, segment });
             self.lines[0].send(self.now, segment);
@@ -158,7 +209,8 @@ impl Path {
     pub fn run(&mut self, until: Time) {
         self.drain();
         loop {
-            let timers = [self.sender.next_timer(), self.receiver.next_timer()];
+            let applications = self.exchange.and_then(|exchange| exchange.next());
+            let timers = [self.sender.next_timer(), self.receiver.next_timer(), applications];
             let timer = timers.into_iter().flatten().min().unwrap_or(Time::NEVER);
             let arrivals = [self.lines[0].next(), self.lines[1].next()];
             let arrival = arrivals[0].min(arrivals[1]);
