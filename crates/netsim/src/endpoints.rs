@@ -8,7 +8,7 @@ pub mod send_jitter;
 pub mod slot;
 
 use crate::engine::{Event, PacketEvent};
-use crate::network::packet::{End, Header, NONE, OWN_HOST, SimPacket, owner};
+use crate::network::packet::{End, Header, NONE, SimPacket, owner};
 use crate::network::{Network, Observer};
 use crate::plan::{FlowPlan, Plan};
 use crate::source::SourcePlan;
@@ -74,7 +74,6 @@ impl Endpoints {
                 slot: NONE,
                 leg: network.paths.lay(flow, to, plan),
                 label: 0,
-                host: flow.host.unwrap_or(OWN_HOST),
                 to,
                 ecn: flow.source.ecn(),
                 class: flow.class,

@@ -16,7 +16,7 @@ use crate::plan::{Hop, LinePlan, Plan};
 use crate::source::SourcePlan;
 use link::{Link, Sink};
 use log::Log;
-use packet::{End, NONE, PacketPool, QueuedPacket, SimPacket, owner};
+use packet::{End, NONE, OWN_HOST, PacketPool, QueuedPacket, SimPacket, owner};
 use paths::Paths;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::Port;
@@ -33,6 +33,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// The paths of all flows.
     pub paths: Paths,
+    /// The number of each flow's sender's host; empty where none was given.
+    hosts: Vec<u32>,
 }
 
 /// What all links of a network share.
@@ -79,13 +81,15 @@ impl Network {
             engine.set_port(at as u32, link.port.next_deadline());
         }
         let flows = vec![FlowTotals::default(); plan.flows.len()];
+        let numbered = plan.flows.iter().any(|flow| flow.host.is_some());
+        let hosts = plan.flows.iter().filter(|_| numbered).map(|flow| flow.host.unwrap_or(OWN_HOST)).collect();
         for (at, link) in links.iter().enumerate() {
             if let Some(next) = link.course.as_ref().and_then(|course| course.next()) {
                 engine.push(next, Event::Rate(at as u32), at as u64);
             }
         }
         let shared = Shared { engine, packets, flows, log: Log::new(plan.packets), window: Time::ZERO };
-        Network { shared, links, paths }
+        Network { shared, links, paths, hosts }
     }
 
     /// The present.
@@ -130,7 +134,8 @@ impl Network {
     #[inline(always)]
     pub fn arrive(&mut self, place: u32) {
         let packet = self.shared.packets.get(place);
-        let queued = QueuedPacket::new(place, packet, self.shared.engine.now());
+        let host = self.hosts.get(packet.flow as usize).copied().unwrap_or(OWN_HOST);
+        let queued = QueuedPacket::new(place, packet, host, self.shared.engine.now());
         let at = packet.next;
         self.enter(queued, at);
     }

@@ -97,7 +97,7 @@ impl Reassembly {
     #[inline(never)]
     pub fn report(&self, segment: &mut Segment, most: usize) {
         for &range in self.recent[..usize::from(self.recents)].iter().take(most) {
-            segment.sacks.push(self.next, range);
+            segment.report(range);
         }
     }
 }

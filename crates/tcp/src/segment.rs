@@ -1,5 +1,7 @@
 //! What two ends exchange.
 
+use core::mem::offset_of;
+
 /// The most ranges that one acknowledgement can report (RFC 2018: three beside timestamps; ns-2's `maxSackBlocks_`).
 pub const SACK_BLOCKS: usize = 3;
 
@@ -60,64 +62,12 @@ impl Flags {
     }
 }
 
-/// Ranges received beyond the acknowledgement (RFC 2018), the one that changed last first. Packed, so that their number
-/// lies with what else every segment has.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, packed)]
-pub struct Sacks {
-    count: u8,
-    /// Start and end, as distances in bytes from the acknowledgement. Those beyond `count` mean nothing.
-    blocks: [(u32, u32); SACK_BLOCKS],
-}
-
-impl PartialEq for Sacks {
-    fn eq(&self, other: &Sacks) -> bool {
-        self.distances().eq(other.distances())
-    }
-}
-
-impl Eq for Sacks {}
-
-impl Sacks {
-    fn distances(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.blocks.into_iter().take(self.count.into())
-    }
-
-    /// Adds a range beyond `ack`; what does not fit is left out.
-    pub fn push(&mut self, ack: u64, (start, end): (u64, u64)) {
-        let distance = |at: u64| u32::try_from(at.wrapping_sub(ack)).ok();
-        if let (Some(start), Some(end)) = (distance(start), distance(end)) {
-            if usize::from(self.count) < SACK_BLOCKS {
-                self.blocks[usize::from(self.count)] = (start, end);
-                self.count += 1;
-            }
-        }
-    }
-
-    /// The ranges, given the acknowledgement that they came with.
-    pub fn ranges(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.distances().map(move |(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Bytes of the option that carries them (RFC 2018: 2 and 8 for each, padded to 4).
-    #[must_use]
-    pub fn bytes(&self) -> u32 {
-        if self.count == 0 { 0 } else { 4 + 8 * u32::from(self.count) }
-    }
-}
-
-/// What hosts of today say beside, in options and the header; [`Options::NONE`] for others. Packed, so that a packet of the
-/// simulator stays in two cache lines.
+/// What hosts of today say beside, in options and the header; [`Options::NONE`] for others. Packed, so that what it says first
+/// lies with what every segment has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C, packed)]
+#[repr(C, packed(2))]
 pub struct Options {
-    /// Which of the rest mean anything.
+    /// Which of the rest, and of the ranges, mean anything.
     pub kinds: u8,
     /// The counter of marked packets in the header, modulo 8 (RFC 9768, ACE).
     pub ace: u8,
@@ -146,11 +96,19 @@ impl Options {
     pub const CE_BYTES: u8 = 8;
     /// The receiver shall hand over what it has (PSH): a write, half a window or a burst ends.
     pub const PUSH: u8 = 16;
+    /// Ranges received beyond the acknowledgement.
+    pub const SACKS: u8 = 32;
 
     /// Whether all of these mean something.
     #[must_use]
     pub fn has(&self, kinds: u8) -> bool {
         self.kinds & kinds == kinds
+    }
+
+    /// Whether any of these means something.
+    #[must_use]
+    pub fn has_any(&self, kinds: u8) -> bool {
+        self.kinds & kinds != 0
     }
 
     /// The range that came more than once, given the acknowledgement that reports it.
@@ -173,7 +131,7 @@ impl Options {
 
 /// A TCP segment. What every one has comes first. Sequence numbers count the bytes of the stream from 0 and do not wrap; the
 /// end of the stream counts as one more byte, the opening of a connection does not count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Segment {
     /// The first byte that it carries.
@@ -184,19 +142,54 @@ pub struct Segment {
     pub len: u32,
     /// Its flags.
     pub flags: Flags,
-    /// What its sender has received beyond `ack`.
-    pub sacks: Sacks,
     /// What hosts of today say beside.
     pub options: Options,
+    /// How many ranges its sender reports, if `options` says that it does, and their starts and ends as distances from `ack`:
+    /// see [`report`](Segment::report) and [`ranges`](Segment::ranges).
+    pub count: u8,
+    #[allow(missing_docs)]
+    pub sacks: [(u32, u32); SACK_BLOCKS],
 }
 
+impl PartialEq for Segment {
+    fn eq(&self, other: &Segment) -> bool {
+        let plain = |it: &Segment| (it.seq, it.ack, it.len, it.flags, it.options);
+        plain(self) == plain(other) && self.ranges().eq(other.ranges())
+    }
+}
+
+impl Eq for Segment {}
+
 impl Segment {
+    /// Where what every segment has ends in memory: the rest is touched for those alone that have options.
+    pub const PLAIN: usize = offset_of!(Segment, options) + offset_of!(Options, stamp);
+
     /// Makes it a segment with nothing but these; cheaper than a new one.
     #[inline(always)]
     pub(crate) fn set(&mut self, seq: u64, len: u32, flags: Flags) {
         (self.seq, self.ack, self.len, self.flags) = (seq, 0, len, flags);
-        self.sacks.count = 0;
         self.options.kinds = Options::NONE;
+    }
+
+    fn blocks(&self) -> u8 {
+        if self.options.has(Options::SACKS) { self.count } else { 0 }
+    }
+
+    /// The ranges that its sender has received beyond `ack` (RFC 2018), the one that changed last first.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let from = |distance: u32| self.ack.saturating_add(distance.into());
+        self.sacks.iter().take(self.blocks().into()).map(move |&(start, end)| (from(start), from(end)))
+    }
+
+    /// Reports a range beyond `ack`; what does not fit is left out.
+    pub fn report(&mut self, (start, end): (u64, u64)) {
+        let distance = |at: u64| u32::try_from(at.wrapping_sub(self.ack)).ok();
+        let count = self.blocks();
+        if let (Some(start), Some(end), true) = (distance(start), distance(end), usize::from(count) < SACK_BLOCKS) {
+            self.sacks[usize::from(count)] = (start, end);
+            self.count = count + 1;
+            self.options.kinds |= Options::SACKS;
+        }
     }
 
     /// What follows the last byte that it carries, the end of the stream counted.
@@ -215,14 +208,18 @@ impl Segment {
     #[must_use]
     #[inline]
     pub fn option_bytes(&self) -> u32 {
-        if self.options.kinds == Options::NONE { self.sacks.bytes() } else { self.more_option_bytes() }
+        if self.options.kinds == Options::NONE { 0 } else { self.more_option_bytes() }
     }
 
-    /// The same where there is more than SACK: a repeated range is one more of its blocks; a SYN has the largest segment, SACK
-    /// permitted and the window's scale (RFC 9293, 2018, 7323), 8 bytes with timestamps counted apart; RFC 9768's option
-    /// with two counters takes 8 ([`ACCURATE_BYTES`]).
+    /// The same where there are any: SACK takes 2 and 8 for each block, padded to 4 (RFC 2018), and a repeated range is one of
+    /// them; a SYN has the largest segment, SACK permitted and the window's scale (RFC 9293, 2018, 7323), 8 bytes with timestamps
+    /// counted apart; RFC 9768's option with two counters takes 8 ([`ACCURATE_BYTES`]).
     fn more_option_bytes(&self) -> u32 {
-        let blocks = u32::from(self.sacks.count) + u32::from(self.options.has(Options::DUPLICATE));
+        if !self.options.has_any(Options::SACKS | Options::DUPLICATE | Options::CE_BYTES) && !self.flags.has(Flags::SYN)
+        {
+            return 0;
+        }
+        let blocks = u32::from(self.blocks()) + u32::from(self.options.has(Options::DUPLICATE));
         let sack = if blocks == 0 { 0 } else { 4 + 8 * blocks };
         let accurate = if self.options.has(Options::CE_BYTES) { ACCURATE_BYTES } else { 0 };
         sack + accurate + if self.flags.has(Flags::SYN) { 8 } else { 0 }

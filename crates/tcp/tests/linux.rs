@@ -208,7 +208,7 @@ fn an_old_acknowledgement_reports_nothing() {
         let answer = |ack: u64, stamp| Segment { len: 0, seq: 0, ack: ack * MSS, ..data(0..0, stamp) };
         sender.on_segment(&answer(5, 101), false, Time(100_000_000));
         let mut old = answer(ack, stamp);
-        old.sacks.push(ack * MSS, (6 * MSS, 10 * MSS));
+        old.report((6 * MSS, 10 * MSS));
         sender.on_segment(&old, false, Time(101_000_000));
         sender.counters().fast_retransmits
     };

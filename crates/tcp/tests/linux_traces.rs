@@ -194,7 +194,7 @@ fn says(event: &Event) -> String {
         return format!("{flags} {} {}", segment.seq, segment.len);
     }
     let duplicate = segment.options.duplicate(segment.ack).into_iter();
-    let ranges = duplicate.chain(segment.sacks.ranges(segment.ack));
+    let ranges = duplicate.chain(segment.ranges());
     let mut sacks = ranges.map(|(start, end)| format!("{start}-{end}")).collect::<Vec<_>>().join("+");
     if sacks.is_empty() {
         sacks = "-".into();

@@ -220,7 +220,7 @@ proptest! {
             let flags = [(7, Flags::FIN), (11, Flags::SYN), (5, Flags::ECE), (3, Flags::CWR)];
             let flags = flags.iter().fold(Flags::ACK, |all, &(n, flag)| all.with_if(seq % n == 0, flag));
             let mut segment = Segment { seq, ack, len, flags, ..Segment::default() };
-            (0..seq % 4).for_each(|n| segment.sacks.push(ack, (ack + n * 3000, ack + n * 3000 + u64::from(len))));
+            (0..seq % 4).for_each(|n| segment.report((ack + n * 3000, ack + n * 3000 + u64::from(len))));
             end.on_segment(&segment, ack % 3 == 0, now);
             while end.poll(now).is_some() {}
         }

@@ -24,7 +24,7 @@ fn ms(ms: u64) -> Time {
 fn ack(sender: &mut Connection, now: Time, segments: u64, ranges: &[(u64, u64)], echo: bool) -> Vec<u64> {
     let flags = Flags::ACK.with_if(echo, Flags::ECE);
     let mut segment = Segment { ack: segments * MSS, flags, ..Segment::default() };
-    ranges.iter().for_each(|&(start, end)| segment.sacks.push(segment.ack, (start * MSS, end * MSS)));
+    ranges.iter().for_each(|&(start, end)| segment.report((start * MSS, end * MSS)));
     sender.on_segment(&segment, false, now);
     drain(sender, now)
 }

@@ -58,7 +58,7 @@ fn duplicates_before_the_first_acknowledgement_bring_a_fast_retransmit_after_a_t
             let now = expire(&mut sender);
             for n in 1..=3 {
                 let mut duplicate = Segment { flags: Flags::ACK, ..Segment::default() };
-                duplicate.sacks.push(0, (mss, (1 + n) * mss));
+                duplicate.report((mss, (1 + n) * mss));
                 sender.on_segment(&duplicate, false, now);
                 sent(&mut sender, now);
             }

@@ -245,7 +245,13 @@ fn tcp(header: &mut [u8], shape: Shape, segment: &Segment, length: usize) {
         let ace = match (syn, flags.has(Flags::ACK)) {
             (true, false) => 7,
             (true, true) => 3,
-            _ if segment.seq == 0 && segment.ack == 0 && !segment.occupies() && segment.sacks.is_empty() => 3,
+            _ if segment.seq == 0
+                && segment.ack == 0
+                && !segment.occupies()
+                && !segment.options.has(Options::SACKS) =>
+            {
+                3
+            }
             _ => (options.ace + 5) & 7,
         };
         header[12] |= ace >> 2;
@@ -315,8 +321,8 @@ fn fill(options: &mut Written, shape: Shape, segment: &Segment) {
         options.add(&counted);
     }
     let repeated = said.duplicate(segment.ack);
-    let blocks = repeated.into_iter().chain(segment.sacks.ranges(segment.ack));
-    let count = u8::from(repeated.is_some()) + segment.sacks.ranges(segment.ack).count() as u8;
+    let blocks = repeated.into_iter().chain(segment.ranges());
+    let count = u8::from(repeated.is_some()) + segment.ranges().count() as u8;
     if count > 0 {
         options.add(&[1, 1, 5, 2 + 8 * count]);
         for (start, end) in blocks {

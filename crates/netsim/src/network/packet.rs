@@ -4,7 +4,9 @@ use prefetch_index::prefetch_index;
 use sluicegate_aqm::{Ack, FlowKey, Packet};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_port::PortPacket;
+use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Flags, Segment};
+use std::mem::offset_of;
 use std::ops::Deref;
 
 /// The ends of a flow.
@@ -35,7 +37,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the
 /// [pool](PacketPool); what moves is the number of that place. It lies in two cache lines, of which the second only has
-/// selective acknowledgements.
+/// options of its segment.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub struct SimPacket {
@@ -51,6 +53,9 @@ pub struct SimPacket {
     pub segment: Segment,
 }
 
+const _: () =
+    assert!(offset_of!(SimPacket, segment) + Segment::PLAIN == 64, "what every packet needs fills one cache line");
+
 /// What all packets that one end of a flow sends begin with.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -64,8 +69,6 @@ pub struct Header {
     pub(crate) slot: u32,
     /// What queues have written on it.
     pub label: u32,
-    /// The host of its flow's sender.
-    pub(crate) host: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
@@ -146,14 +149,14 @@ pub struct QueuedPacket {
     pub(crate) slot: u32,
     /// What queues have written on it.
     pub label: u32,
-    /// The host of its flow's sender.
-    host: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
     pub ecn: Ecn,
     class: u8,
     priority: u8,
+    /// The host of its flow's sender.
+    host: u32,
     /// When it entered the queue.
     pub queued: Time,
     /// Where the packet itself is.
@@ -171,27 +174,27 @@ pub struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// The packet in this place as it enters a queue.
+    /// The packet in this place as it enters a queue, from a host with this number.
     #[inline]
-    pub(crate) fn new(place: u32, packet: &SimPacket, queued: Time) -> QueuedPacket {
+    pub(crate) fn new(place: u32, packet: &SimPacket, host: u32, queued: Time) -> QueuedPacket {
         let segment = &packet.segment;
         QueuedPacket {
             flow: packet.flow,
             connection: packet.connection,
             slot: packet.slot,
             label: packet.label,
-            host: packet.host,
             to: packet.to,
             ecn: packet.ecn,
             class: packet.class,
             priority: packet.priority,
+            host,
             queued,
             place,
             bytes: packet.bytes,
             ack: segment.ack as u32,
             flags: segment.flags,
             data: segment.len > 0,
-            sacks: !segment.sacks.is_empty(),
+            sacks: segment.options.has(Options::SACKS),
             marked: false,
         }
     }

@@ -89,7 +89,7 @@ impl Sender {
             rate.begin(self.queue.in_flight());
         }
         let (delivered, lost) = (self.window.delivered, self.window.lost);
-        let reports = !segment.sacks.is_empty() || segment.options.has(Options::DUPLICATE);
+        let reports = segment.options.has_any(Options::SACKS | Options::DUPLICATE);
         if ack < prior_una {
             if reports {
                 self.on_old_ack(segment, &mut seen, prior_una);

@@ -219,7 +219,7 @@ impl Echo {
             segment.options.ace = self.packets;
             segment.options.ce_bytes = self.bytes;
             segment.options.kinds |= Options::ACE;
-            if segment.sacks.bytes() == 0 {
+            if !segment.options.has(Options::SACKS) {
                 segment.options.kinds |= Options::CE_BYTES;
             }
         }

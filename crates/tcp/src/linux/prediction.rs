@@ -14,10 +14,9 @@ impl Sender {
     /// Whether an acknowledgement, not beyond what was sent, is as predicted.
     #[inline(always)]
     fn is_predicted(&self, segment: &Segment) -> bool {
-        let reports = segment.options.has(Options::DUPLICATE) | segment.flags.has(Flags::ECE);
+        let reports = segment.options.has_any(Options::SACKS | Options::DUPLICATE) | segment.flags.has(Flags::ECE);
         self.predicts
             && self.window.state == State::Open
-            && segment.sacks.is_empty()
             && !reports
             && self.probe.is_none()
             && self.queue.is_untouched()

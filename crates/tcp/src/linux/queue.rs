@@ -1,6 +1,6 @@
 //! What was sent and is not acknowledged: Linux's retransmission queue, a packet for each full segment or less.
 
-use crate::segment::{SACK_BLOCKS, Sacks};
+use crate::segment::SACK_BLOCKS;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -329,12 +329,12 @@ impl Queue {
     }
 
     /// The ranges that an acknowledgement reports, but for what the last one did: packets are reported once.
-    pub fn news(&mut self, sacks: &Sacks, ack: u64) -> [(u64, u64); SACK_BLOCKS] {
+    pub fn news(&mut self, ranges: impl Iterator<Item = (u64, u64)>) -> [(u64, u64); SACK_BLOCKS] {
         let known = self.reported.get_or_insert_with(Box::default);
         let before = **known;
         **known = Default::default();
         let mut news = **known;
-        for ((range, new), known) in sacks.ranges(ack).zip(&mut news).zip(&mut **known) {
+        for ((range, new), known) in ranges.zip(&mut news).zip(&mut **known) {
             (*known, *new) = (range, range);
             for (start, end) in before {
                 if start <= new.0 && new.0 < end {

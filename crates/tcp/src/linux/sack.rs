@@ -17,7 +17,7 @@ impl Sender {
         if let Some((start, end)) = duplicate {
             self.on_duplicate(start, end, prior_una, seen);
         }
-        for (start, end) in self.queue.news(&segment.sacks, segment.ack) {
+        for (start, end) in self.queue.news(segment.ranges()) {
             if end > self.window.nxt || start >= end {
                 continue;
             }

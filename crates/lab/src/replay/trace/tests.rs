@@ -1,15 +1,14 @@
 use super::*;
 use proptest::prelude::*;
 use sluicegate_base::Ecn;
-use sluicegate_tcp::segment::Sacks;
 
 fn segment(seq: u64, ack: u64, len: u32, flags: u8, blocks: &[(u64, u64)]) -> Segment {
     let all = [Flags::SYN, Flags::FIN, Flags::ECE, Flags::CWR, Flags::ACK];
     let chosen = all.iter().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1);
     let flags = chosen.fold(Flags::default(), |sum, (_, flag)| sum.with(*flag));
-    let mut sacks = Sacks::default();
-    blocks.iter().for_each(|&(start, length)| sacks.push(ack, (ack + start, ack + start + length)));
-    Segment { seq, ack, len, flags, sacks, ..Segment::default() }
+    let mut segment = Segment { seq, ack, len, flags, ..Segment::default() };
+    blocks.iter().for_each(|&(start, length)| segment.report((ack + start, ack + start + length)));
+    segment
 }
 
 proptest! {
@@ -74,7 +73,7 @@ proptest! {
             }
         }
         let meant: Vec<(u32, u32)> =
-            segment.sacks.ranges(ack).map(|(start, end)| (start as u32 + 1, end as u32 + 1)).collect();
+            segment.ranges().map(|(start, end)| (start as u32 + 1, end as u32 + 1)).collect();
         prop_assert_eq!(found, meant);
         if syn {
             prop_assert_eq!(scaled, scale);
@@ -101,9 +100,9 @@ proptest! {
         let shape = Shape::Tcp { header, window, scale, mss: 1448, sack: true, linux: true, accurate };
         let mut segment = segment(seq, ack, len, flags | 16, if syn { &[] } else { &blocks });
         let options = &mut segment.options;
-        (options.kinds, options.stamp, options.echo) = (Options::STAMPED, stamp, echo);
+        (options.stamp, options.echo) = (stamp, echo);
         (options.window, options.ace, options.ce_bytes) = (announced, ace, ce_bytes);
-        options.kinds |= if push { Options::PUSH } else { 0 };
+        options.kinds |= Options::STAMPED | if push { Options::PUSH } else { 0 };
         if !syn && repeated > 0 {
             let start = ack.saturating_add_signed(back.into());
             options.report(ack, (start, start + u64::from(repeated)));
@@ -156,7 +155,7 @@ proptest! {
             }
         }
         let edge = |at: u64| (at + 1) as u32;
-        let meant = duplicate.into_iter().chain(segment.sacks.ranges(ack));
+        let meant = duplicate.into_iter().chain(segment.ranges());
         let meant: Vec<(u32, u32)> = meant.map(|(start, end)| (edge(start), edge(end))).collect();
         prop_assert_eq!(found, meant);
         prop_assert_eq!(stamps, stamped.then_some((stamp, echo)));

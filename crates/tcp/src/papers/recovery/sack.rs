@@ -37,7 +37,7 @@ impl Sack {
     fn update(&mut self, una: u64, max: u64, segment: &Segment) -> bool {
         let mut news = false;
         self.board.retain(|&(_, end)| end > una);
-        for (start, end) in segment.sacks.ranges(segment.ack) {
+        for (start, end) in segment.ranges() {
             let (mut start, mut end) = (start.max(una), end.min(max));
             let known = self.board.iter().any(|&(s, e)| s <= start && end <= e);
             if start >= end || known {
@@ -169,12 +169,11 @@ impl Recovery for Sack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::Sacks;
 
     fn report(ack: u64, ranges: &[(u64, u64)]) -> Segment {
-        let mut sacks = Sacks::default();
-        ranges.iter().for_each(|&range| sacks.push(ack, range));
-        Segment { ack, sacks, ..Segment::default() }
+        let mut segment = Segment { ack, ..Segment::default() };
+        ranges.iter().for_each(|&range| segment.report(range));
+        segment
     }
 
     #[test]
