@@ -1,0 +1,199 @@
+//! A discipline's parameters as the BPF program has them: `struct parameters` of `bpf/NAME.bpf.c`, in whole numbers.
+
+use sluicegate_aqm::choke::{ChokeParams, Draw};
+use sluicegate_aqm::dcn::{ControlLaw, Count, DcnParams};
+use sluicegate_aqm::fair_share::Gains;
+use sluicegate_aqm::red::{Action, GapLaw, Mode, RedArithmetic, RedBlock, RedParams};
+use sluicegate_base::{Params, Rate, Size, Span};
+use sluicegate_port::{Cells, Framing};
+
+/// Most packets that a queue can be told to hold: the ring has twice as many slots, since a packet dropped in it leaves a hole.
+pub const MAX_PACKETS: u64 = 8183;
+
+/// Packets in an interval that no flow sends.
+const MANY: f64 = 4_194_304.0;
+
+/// Largest gain of a controller.
+const MAX_GAIN: f64 = 128.0;
+
+/// The link behind a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wire {
+    /// What the queue shapes to; none: it sends whenever the device takes a packet.
+    pub rate: Option<Rate>,
+    /// What the link sends around each packet.
+    pub framing: Framing,
+}
+
+/// Parameters of a discipline that there is a BPF program for.
+pub trait Portable: Params {
+    /// The discipline's name.
+    const NAME: &'static str;
+
+    /// These parameters, as the program reads them. `generation` tells these from those that are in force.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program cannot do what a parameter says.
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String>;
+}
+
+/// Little-endian numbers one after the other, as the C structures have them.
+struct Layout(Vec<u8>);
+
+impl Layout {
+    /// `struct link`.
+    fn new(wire: &Wire, limit: Size) -> Result<Layout, String> {
+        let (packets, bytes) = match limit {
+            Size::Packets(n) => (n, u64::MAX),
+            Size::Bytes(n) => (MAX_PACKETS, n),
+        };
+        at_most("limit in packets", packets, MAX_PACKETS)?;
+        let cells = match wire.framing.cells {
+            Cells::None => 0,
+            Cells::Atm => 1,
+            Cells::Ptm => 2,
+        };
+        let mut layout = Layout(Vec::new());
+        layout.u64(wire.rate.map_or(0, |rate| rate.0));
+        layout.u32(wire.framing.bytes).u32(wire.framing.least).u32(cells).u32(0);
+        layout.u64(packets).u64(bytes);
+        Ok(layout)
+    }
+
+    fn u64(&mut self, n: u64) -> &mut Self {
+        self.0.extend(n.to_le_bytes());
+        self
+    }
+
+    fn u32(&mut self, n: u32) -> &mut Self {
+        self.0.extend(n.to_le_bytes());
+        self
+    }
+
+    /// A probability or a factor up to 1, with 64 binary places; 1 is all ones.
+    fn part(&mut self, x: f64) -> &mut Self {
+        self.u64(scaled(x, 64)) // saturates
+    }
+
+    /// A number of packets, with 40 binary places.
+    fn fix(&mut self, x: f64) -> &mut Self {
+        self.u64(scaled(x, 40))
+    }
+
+    /// A factor, with 55 binary places.
+    fn gain(&mut self, name: &str, x: f64) -> Result<&mut Self, String> {
+        if x > MAX_GAIN {
+            return Err(format!("{name}: the gain of the queue is {x:.4}; at most {MAX_GAIN} in the program"));
+        }
+        Ok(self.u64(scaled(x, 55)))
+    }
+
+    /// `struct halving`: so many halvings for each unit.
+    fn halving(&mut self, rate: f64) -> &mut Self {
+        let mut e = 0;
+        while e < 63 && scaled(rate, 64 + e) >> 63 == 0 {
+            e += 1;
+        }
+        self.u64(scaled(rate, 64 + e)).u32(e).u32(0)
+    }
+
+    fn end(&mut self, generation: u64) -> Vec<u8> {
+        self.u64(generation);
+        core::mem::take(&mut self.0)
+    }
+
+    /// `struct red`.
+    fn red(&mut self, red: &RedBlock, law: GapLaw, geometric: bool) -> Result<&mut Self, String> {
+        let (Size::Packets(min_th), Size::Packets(max_th)) = (red.min_th, red.max_th) else {
+            return Err("min_th and max_th: in packets".to_owned());
+        };
+        let (min_th, max_th) = (min_th as f64, max_th as f64);
+        self.part(red.w_q).fix(min_th).fix(max_th).part(red.max_p / (max_th - min_th));
+        self.halving(halvings(red.w_q, red.s));
+        Ok(self.u32(if law == GapLaw::Figure2 { 0 } else { u32::MAX }).u32(geometric.into()))
+    }
+}
+
+/// `x` with so many binary places; what is too large is all ones.
+fn scaled(x: f64, places: u32) -> u64 {
+    (x * libm::exp2(places.into())) as u64
+}
+
+/// How often the average of an idle link is halved in a nanosecond: (1 − w_q)^(1/s).
+fn halvings(w_q: f64, s: Span) -> f64 {
+    -libm::log2(1.0 - w_q) / s.0 as f64
+}
+
+fn at_most(name: &str, n: u64, most: u64) -> Result<(), String> {
+    if n <= most { Ok(()) } else { Err(format!("{name}: at most {most}, not {n}")) }
+}
+
+fn drops_only(action: Action) -> Result<(), String> {
+    if action == Action::Drop {
+        Ok(())
+    } else {
+        Err("action: a BPF queue cannot mark packets, only drop them".to_owned())
+    }
+}
+
+impl Portable for RedParams {
+    const NAME: &'static str = "red";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.signal.action)?;
+        let other = [
+            (self.mode == Mode::Packet, "mode: packet only"),
+            (matches!(self.law, GapLaw::Section7 | GapLaw::Figure2), "law: section7 or figure2 only"),
+            (!self.wait, "wait: not in the program"),
+            (!self.gentle, "gentle: not in the program"),
+            (self.arithmetic == RedArithmetic::Float, "arithmetic: float only"),
+            (self.short_first.is_none(), "short_first: not in the program"),
+        ];
+        if let Some((_, reason)) = other.iter().find(|(can, _)| !can) {
+            return Err((*reason).to_owned());
+        }
+        Ok(Layout::new(wire, self.red.limit)?.red(&self.red, self.law, self.method == 1)?.end(generation))
+    }
+}
+
+impl Portable for ChokeParams {
+    const NAME: &'static str = "choke";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.signal.action)?;
+        let draw = match self.draw {
+            Draw::Random => 0,
+            Draw::Front => 1,
+            Draw::Back => 2,
+            Draw::Geometric => return Err("draw: random, front or back only".to_owned()),
+        };
+        if self.regions > 0 {
+            return Err("regions: not in the program".to_owned());
+        }
+        let mut layout = Layout::new(wire, self.red.limit)?;
+        layout.red(&self.red, GapLaw::Section7, false)?.u32(self.candidates as u32).u32(draw);
+        Ok(layout.end(generation))
+    }
+}
+
+impl Portable for DcnParams {
+    const NAME: &'static str = "dcn";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.marking.action)?;
+        at_most("q_ref", self.q_ref.amount(), MAX_PACKETS)?;
+        at_most("sb_entries", self.sb_entries, 16_384)?;
+        at_most("hb_flows", self.hb_flows, 8192)?;
+        // Without b, gains are those for one flow in HB.
+        let b = self.b.unwrap_or(self.gain * (self.t_dec.0 as f64 / self.t_update.0 as f64));
+        let a = self.a.unwrap_or(b * Gains::ratio(self.gain));
+        let mut layout = Layout::new(wire, self.limit)?;
+        layout.gain("a", a)?.gain("b", b)?.u64(self.t_update.0).u64(self.t_dec.0).u64(self.clearing.0);
+        layout.fix(self.p_ref_min).u64(self.p_ref_max.map_or(i64::MAX as u64, |most| scaled(most.min(MANY), 40)));
+        layout.u32(self.q_ref.amount() as u32).u32(self.threshold.min(u32::MAX.into()) as u32);
+        layout.u32(self.sb_entries as u32).u32(self.hb_flows as u32);
+        layout.u32((self.law == ControlLaw::Printed).into()).u32((self.count == Count::Arrived).into());
+        Ok(layout.u32(self.b.is_none().into()).u32(0).end(generation))
+    }
+}
