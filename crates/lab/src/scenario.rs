@@ -15,7 +15,7 @@ use sluicegate_aqm::{Discipline, Packet, Proportional};
 use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
+use sluicegate_netsim::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
 
 /// A scenario that has passed every check.
 pub struct Scenario {
@@ -159,7 +159,7 @@ impl Scenario {
         let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan<P>>, E>>()?;
         // Each link's way back, with a buffer that does not fill.
         let back = |spec: &LinkSpec| LinePlan {
-            name: format!("{}/back", spec.name),
+            name: format!("{}/back", spec.name).into(),
             rate: spec.rate,
             delay: spec.delay,
             jitter: Span::ZERO,
@@ -179,23 +179,24 @@ impl Scenario {
                 } else if back.is_empty() {
                     back = group.path.iter().rev().map(|link| Hop::Line(*link)).collect();
                 }
-                let mut attach = |name: &str, rate: Rate, delay: Span, jitter: Span, near: bool| {
-                    let mut line = |name: String| {
+                let mut attach = |far: bool, rate: Rate, delay: Span, jitter: Span| {
+                    let mut line = |back| {
+                        let name = LineName::Access { flow: id as u32, far, back };
                         lines.push(LinePlan { name, rate, delay, jitter });
                         Hop::Line(lines.len() as u32 - 1)
                     };
-                    path.insert(if near { 0 } else { path.len() }, line(format!("flow/{id}/{name}")));
+                    path.insert(if far { path.len() } else { 0 }, line(false));
                     if !back.is_empty() {
-                        let at = if near { back.len() } else { 0 };
-                        back.insert(at, line(format!("flow/{id}/{name}/back")));
+                        let at = if far { 0 } else { back.len() };
+                        back.insert(at, line(true));
                     }
                 };
                 if let Some(access) = group.access.as_ref().filter(|_| one) {
                     let delay = access.delay_of(run.seed, id, member);
-                    attach("access", access.rate, delay, access.jitter, true);
+                    attach(false, access.rate, delay, access.jitter);
                 }
                 if let Some((rate, delay)) = far_access.filter(|_| one) {
-                    attach("far access", rate, delay, Span::ZERO, false);
+                    attach(true, rate, delay, Span::ZERO);
                 }
                 flows.push(FlowPlan {
                     group: at as u32,

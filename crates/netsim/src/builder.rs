@@ -155,7 +155,7 @@ impl NetworkBuilder {
     /// Adds a line: a link whose buffer has no limit and that nobody studies, in one direction; for access links and ways
     /// back.
     pub fn line(&mut self, name: impl Into<String>, rate: Rate, delay: Span) -> LineBuilder<'_> {
-        self.plan.lines.push(LinePlan { name: name.into(), rate, delay, jitter: Span::ZERO });
+        self.plan.lines.push(LinePlan { name: name.into().into(), rate, delay, jitter: Span::ZERO });
         let at = self.plan.lines.len() - 1;
         LineBuilder { network: self, at }
     }
@@ -470,8 +470,8 @@ fn check(plan: &Plan) -> Result<(), BuildError> {
         return refuse("run", format!("duration <= {MAX_SAMPLES} samples: take one less often than every {sample}"));
     }
     let mut names = BTreeSet::new();
-    let links = plan.links.iter().map(|link| ("link", &link.name, link.rate));
-    for (kind, name, rate) in links.chain(plan.lines.iter().map(|line| ("line", &line.name, line.rate))) {
+    let links = plan.links.iter().map(|link| ("link", link.name.clone(), link.rate));
+    for (kind, name, rate) in links.chain(plan.lines.iter().map(|line| ("line", line.name.to_string(), line.rate))) {
         let place = format!("{kind} {name:?}");
         if !names.insert(name) {
             return refuse(&place, "another link or line has this name: names must differ".into());

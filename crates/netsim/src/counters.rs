@@ -7,9 +7,10 @@ use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::{Counters, DelayHistogram};
 use sluicegate_tcp::connection::Congestion;
 use std::borrow::Cow;
+use std::mem::offset_of;
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct FlowTotals {
     /// Packets and bytes that its sender has sent.
@@ -22,10 +23,10 @@ pub struct FlowTotals {
     pub marked: u64,
     /// Time that packets of its data spent at monitored queues.
     pub queueing: Span,
-    /// One-way delays of what was delivered, and their sum.
-    pub delays: DelayHistogram,
-    /// Their sum in nanoseconds.
+    /// The sum of the one-way delays of what was delivered in nanoseconds, and how they are distributed.
     pub delay_sum: u64,
+    #[allow(missing_docs)]
+    pub delays: DelayHistogram,
     /// Of these arrivals the packets dropped there, by reason.
     pub drops: [u64; DropReason::COUNT],
     /// Packets dropped, marked and lost there that had arrived before the measured window: for series alone.
@@ -38,24 +39,7 @@ pub struct FlowTotals {
     pub quenches: u64,
 }
 
-impl Default for FlowTotals {
-    fn default() -> Self {
-        FlowTotals {
-            sent: [0; 2],
-            delivered: [0; 2],
-            arrivals: 0,
-            marked: 0,
-            drops: [0; DropReason::COUNT],
-            earlier: [0; 3],
-            lost: 0,
-            drops_elsewhere: 0,
-            quenches: 0,
-            queueing: Span::ZERO,
-            delays: DelayHistogram::default(),
-            delay_sum: 0,
-        }
-    }
-}
+const _: () = assert!(offset_of!(FlowTotals, delays) == 64, "what most packets change fills one cache line");
 
 impl FlowTotals {
     /// A packet of so many bytes has reached its receiver after this time.

@@ -7,6 +7,7 @@ mod prefetch;
 pub mod send_jitter;
 pub mod slot;
 
+use crate::counters::FlowTotals;
 use crate::engine::{Event, PacketEvent};
 use crate::network::packet::{End, Header, NONE, SimPacket, owner};
 use crate::network::{Network, Observer};
@@ -116,15 +117,16 @@ impl Endpoints {
         self.slots.of(self.flows[flow as usize].slot).map(|slot| slot.ends[0].congestion())
     }
 
-    /// Bytes of data that a flow's receiver has handed to its application so far; none where connections come and go.
+    /// Bytes of data that the receiver of a flow with these totals has handed to its application so far; none where connections
+    /// come and go.
     #[must_use]
-    pub fn received(&self, flow: u32) -> Option<u64> {
+    pub fn received(&self, flow: u32, totals: &FlowTotals) -> Option<u64> {
         let state = &self.flows[flow as usize];
         match self.slots.of(state.slot) {
             Some(slot) => Some(slot.ends[1].received()),
             None if self.plans[flow as usize].source.way().is_some() => None,
             None => {
-                let [packets, bytes] = self.network.flows[flow as usize].delivered;
+                let [packets, bytes] = totals.delivered;
                 let [before, bytes_before] = state.past.delivered;
                 Some((bytes + bytes_before).saturating_sub(UDP_HEADERS * (packets + before)))
             }

@@ -29,5 +29,5 @@ pub use counters::Outcome;
 pub use network::Observer;
 pub use network::packet::{End, QueuedPacket, SimPacket, hosts, owner};
 pub use network::wire::{Loss, Rates, WirePlan};
-pub use plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
+pub use plan::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
 pub use sim::Sim;

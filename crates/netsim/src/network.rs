@@ -238,7 +238,7 @@ fn lay_wires(plan: &mut Plan) {
     for (at, link) in links.iter().enumerate().filter(|(_, link)| link.wire.reordering) {
         let line = Hop::Line(lines.len() as u32);
         let (rate, delay, jitter) = (Rate(8_000_000_000_000_000), Span::ZERO, Span::ZERO);
-        lines.push(LinePlan { name: format!("{}/wire", link.name), rate, delay, jitter });
+        lines.push(LinePlan { name: format!("{}/wire", link.name).into(), rate, delay, jitter });
         for path in flows.iter_mut().flat_map(|flow| [&mut flow.path, &mut flow.return_path]) {
             let behind = |hop: &Hop| if *hop == Hop::Link(at as u32) { vec![*hop, line] } else { vec![*hop] };
             *path = path.iter().flat_map(behind).collect();

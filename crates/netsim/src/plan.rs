@@ -7,6 +7,7 @@ use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_port::Framing;
 use std::borrow::Cow;
+use std::fmt::{self, Display};
 
 /// One link, in one direction, for packets of this kind.
 pub struct LinkPlan<P = QueuedPacket> {
@@ -39,7 +40,7 @@ pub struct LinkPlan<P = QueuedPacket> {
 #[derive(Clone, Debug)]
 pub struct LinePlan {
     /// Its name: it keys the line's random stream.
-    pub name: String,
+    pub name: LineName,
     /// Its rate.
     pub rate: Rate,
     /// Its propagation delay.
@@ -48,8 +49,37 @@ pub struct LinePlan {
     pub jitter: Span,
 }
 
+/// The name of a line. Those of access lines, of which there are many, are written when they are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineName {
+    /// One that was given.
+    Given(Box<str>),
+    /// That of a flow's access line: on the sender's side or the far one, there or back.
+    #[allow(missing_docs)]
+    Access { flow: u32, far: bool, back: bool },
+}
+
+const _: () = assert!(size_of::<LineName>() == 16, "each flow has four");
+
+impl From<String> for LineName {
+    fn from(name: String) -> LineName {
+        LineName::Given(name.into())
+    }
+}
+
+impl Display for LineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LineName::Given(name) => f.write_str(name),
+            LineName::Access { flow, far, back } => {
+                write!(f, "flow/{flow}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
+            }
+        }
+    }
+}
+
 /// One step of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hop {
     /// The link with this index.
     Link(u32),

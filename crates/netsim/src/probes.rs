@@ -179,7 +179,7 @@ fn past(ends: &Endpoints, flow: u32) -> Past {
     let totals = &ends.network.flows[flow as usize];
     let [drops, _, lost] = totals.earlier;
     let drops = drops + lost + totals.lost + totals.drops.iter().sum::<u64>();
-    let received = ends.received(flow).unwrap_or(0);
+    let received = ends.received(flow, totals).unwrap_or(0);
     Past { delivered: totals.delivered, arrivals: [totals.arrivals, drops], received }
 }
 

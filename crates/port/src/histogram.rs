@@ -1,7 +1,7 @@
 //! How spans are distributed.
 
+use alloc::boxed::Box;
 use alloc::vec;
-use alloc::vec::Vec;
 
 /// A histogram of spans, and the longest span exactly.
 ///
@@ -10,14 +10,19 @@ use alloc::vec::Vec;
 ///
 /// Bins and quantiles are those of the crate `hdrhistogram`, with which the tests compare. It keeps every bin from zero on
 /// and takes several times as long to count a span; here each packet may have two of them and each flow a histogram, and the
-/// bins that one needs are few: those from its least to its greatest power of two.
+/// bins that one needs are few: those from its least to its greatest span. Most of them have few spans, so that a byte counts
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct DelayHistogram<const BINS: u32 = 7, const UNIT: u32 = 6> {
-    /// The number of the first bin that is kept, and how many spans each has.
+    /// The number of the first bin that is kept, how many spans each has modulo 256, and how many times 256 if any has as many.
     first: usize,
-    counts: Vec<u32>,
+    counts: Box<[u8]>,
+    carries: Box<[u32]>,
     longest: u64,
 }
+
+/// Bins are kept from and up to multiples of this.
+const CHUNK: usize = 16;
 
 impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
     /// Adds a span.
@@ -26,22 +31,48 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         self.longest = self.longest.max(nanoseconds);
         let bin = Self::bin(nanoseconds);
         match self.counts.get_mut(bin.wrapping_sub(self.first)) {
-            Some(count) => *count = count.saturating_add(1),
-            None => self.grow(bin),
+            Some(count) if *count < u8::MAX => *count += 1,
+            _ => self.add(bin, 1),
         }
+    }
+
+    /// Adds so many spans in a bin, be it kept or not.
+    #[cold]
+    fn add(&mut self, bin: usize, spans: u64) {
+        if bin.wrapping_sub(self.first) >= self.counts.len() {
+            self.grow(bin);
+        }
+        self.set(bin, self.count(bin) + spans);
+    }
+
+    fn set(&mut self, bin: usize, spans: u64) {
+        let (at, bins) = (bin - self.first, self.counts.len());
+        self.counts[at] = spans as u8;
+        if spans > u8::MAX.into() && self.carries.is_empty() {
+            self.carries = vec![0; bins].into();
+        }
+        if let Some(carry) = self.carries.get_mut(at) {
+            *carry = (spans >> 8).try_into().unwrap_or(u32::MAX);
+        }
+    }
+
+    /// How many spans a bin has.
+    fn count(&self, bin: usize) -> u64 {
+        let at = bin.wrapping_sub(self.first);
+        let carry = self.carries.get(at).copied().unwrap_or(0);
+        self.counts.get(at).map_or(0, |count| u64::from(carry) << 8 | u64::from(*count))
+    }
+
+    /// The bins that have spans, in order, and how many each has.
+    fn kept(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let bins = self.first..self.first + self.counts.len();
+        bins.map(|bin| (bin, self.count(bin))).filter(|(_, count)| *count > 0)
     }
 
     /// Adds all spans of another.
     pub fn merge(&mut self, other: &Self) {
         self.longest = self.longest.max(other.longest);
-        for (bin, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0) {
-            if !(self.first..self.first + self.counts.len()).contains(&bin) {
-                self.grow(bin);
-                self.counts[bin - self.first] = 0;
-            }
-            let sum = &mut self.counts[bin - self.first];
-            *sum = sum.saturating_add(count);
-        }
+        other.kept().for_each(|(bin, count)| self.add(bin, count));
     }
 
     /// The spans that have been added since it was as `before`; all of them where it has begun anew since then. Its longest
@@ -49,9 +80,9 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut since = self.clone();
-        for (bin, &count) in (before.first..).zip(&before.counts).filter(|(_, count)| **count > 0) {
-            match since.counts.get_mut(bin.wrapping_sub(self.first)).filter(|now| **now >= count) {
-                Some(now) => *now -= count,
+        for (bin, count) in before.kept() {
+            match self.count(bin).checked_sub(count) {
+                Some(left) => since.set(bin, left),
                 None => return self.clone(),
             }
         }
@@ -64,41 +95,41 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         self.longest
     }
 
-    /// How many bins it keeps.
+    /// How many bytes its bins take.
     #[must_use]
-    pub fn bins(&self) -> usize {
-        self.counts.len()
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.counts) + size_of_val(&*self.carries)
     }
 
     /// The bins that have spans, in order: the upper end of each, but never more than the longest span, and how many it has.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let there = (self.first..).zip(&self.counts).filter(|(_, count)| **count > 0);
-        there.map(|(bin, &count)| (Self::greatest(bin).min(self.longest), u64::from(count)))
+        self.kept().map(|(bin, count)| (Self::greatest(bin).min(self.longest), count))
     }
 
-    /// Adds a span in a bin that is not kept yet.
-    #[cold]
+    /// Keeps a bin, and those between.
     fn grow(&mut self, bin: usize) {
-        let (from, to) = (bin >> BINS << BINS, ((bin >> BINS) + 1) << BINS);
+        let (from, to) = (bin / CHUNK * CHUNK, (bin / CHUNK + 1) * CHUNK);
         let kept = self.first..self.first + self.counts.len();
         let range = if kept.is_empty() { from..to } else { from.min(kept.start)..to.max(kept.end) };
-        let mut counts = vec![0; range.len()];
-        counts[kept.start.saturating_sub(range.start)..][..kept.len()].copy_from_slice(&self.counts);
-        counts[bin - range.start] = 1;
-        (self.first, self.counts) = (range.start, counts);
+        let before = kept.start.saturating_sub(range.start);
+        self.counts = moved(&self.counts, before, range.len());
+        if !self.carries.is_empty() {
+            self.carries = moved(&self.carries, before, range.len());
+        }
+        self.first = range.start;
     }
 
     /// The span in nanoseconds that the fraction `q` does not exceed: the upper end of its bin, but never more than the
     /// longest span; the upper end of the shortest span's bin for zero. NaN when there are no spans.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
-        let spans: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        let spans: u64 = self.kept().map(|(_, count)| count).sum();
         let mut left = (libm::ceil(q * spans as f64) as u64).max(1);
-        for (bin, &count) in (self.first..).zip(&self.counts) {
-            if u64::from(count) >= left {
+        for (bin, count) in self.kept() {
+            if count >= left {
                 return Self::greatest(bin).min(self.longest) as f64;
             }
-            left -= u64::from(count);
+            left -= count;
         }
         f64::NAN
     }
@@ -125,6 +156,13 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
     fn greatest(bin: usize) -> u64 {
         Self::least(bin) + (1 << (Self::octave(bin) + UNIT)) - 1
     }
+}
+
+/// These, behind so many of none, in all so many.
+fn moved<T: Copy + Default>(counts: &[T], before: usize, len: usize) -> Box<[T]> {
+    let mut all = vec![T::default(); len];
+    all[before..][..counts.len()].copy_from_slice(counts);
+    all.into()
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ mod tests {
         }
         assert_eq!(flow.longest(), 997_300_000.0);
         let Kept::Coarse(histogram) = &flow.kept else { panic!("many") };
-        let bytes = histogram.bins() * size_of::<u32>();
+        let bytes = histogram.bytes();
         assert!(bytes <= 2048, "{bytes} bytes for waiting times up to a second");
     }
 }

@@ -142,12 +142,14 @@ pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace
 
 /// Makes sure that the plan has a link or line of this name.
 pub fn observable(plan: &Plan, name: &str) -> Result<(), ScenarioError> {
-    let links = || plan.links.iter().map(|link| &*link.name).chain(plan.lines.iter().map(|line| &*line.name));
-    if links().any(|link| link == name) {
+    let lines = plan.lines.iter().map(|line| line.name.to_string());
+    let links: Vec<String> = plan.links.iter().map(|link| link.name.clone()).chain(lines).collect();
+    if links.iter().any(|link| link == name) {
         return Ok(());
     }
     // Links of single flows are named after them; nobody wants to read a thousand names.
-    let names: Vec<&str> = links().filter(|name| !name.starts_with("flow/")).take(20).collect();
+    let names: Vec<&str> =
+        links.iter().map(String::as_str).filter(|name| !name.starts_with("flow/")).take(20).collect();
     let near = did_you_mean(name, &names);
     Err(ScenarioError(format!("capture of {name}: no such link{near}; links: {}", names.join(", "))))
 }

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn packets_wait_for_those_before_and_then_travel() {
         let (rate, delay, jitter) = (Rate(8_000_000), Span::from_millis(5), Span::ZERO);
-        let plan = LinePlan { name: "line".into(), rate, delay, jitter };
+        let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
         let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
         let ms = |time: f64| Time((time * 1e6) as u64);
         let (seen, sees) = channel();
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn what_whole_nanoseconds_leave_over_goes_to_the_next_packet() {
         let (rate, delay, jitter) = (Rate(3_000_000_000), Span::ZERO, Span::ZERO);
-        let plan = LinePlan { name: "line".into(), rate, delay, jitter };
+        let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
         let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
         let times: Vec<u64> = (0..7).map(|_| line.cross(&mut kind, &packet(1000), Time::ZERO).0).collect();
         assert_eq!(times, [2666, 5333, 8000, 10_666, 13_333, 16_000, 18_666]);

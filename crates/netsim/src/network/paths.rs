@@ -3,7 +3,7 @@
 use crate::engine::PacketEvent;
 use crate::network::delay_line::{DelayLine, Kind};
 use crate::network::packet::{End, SimPacket};
-use crate::plan::{FlowPlan, Hop, LinePlan, Plan};
+use crate::plan::{FlowPlan, Hop, LineName, LinePlan, Plan};
 use prefetch_index::prefetch_index;
 use sluicegate_base::{Rate, Span, Time};
 use std::collections::BTreeMap;
@@ -24,15 +24,17 @@ pub struct Leg {
 pub struct Paths {
     /// Leg by leg.
     legs: Vec<Leg>,
-    /// Lines that several paths share; none in the place of one that is a path's own.
-    shared: Vec<Option<(DelayLine, Kind)>>,
+    /// Lines that several paths share, and where those of the plan are among them.
+    shared: Vec<(DelayLine, Kind)>,
+    places: BTreeMap<u32, u32>,
+    /// The first legs of paths without lines of their own, which flows have in common.
+    common: BTreeMap<Vec<Hop>, u32>,
     /// The kinds of the others, from number 1 on, by rate, delay, the end that they lead to and the group of their flows,
     /// whose packets mostly have one length.
     kinds: Vec<Kind>,
     numbers: BTreeMap<(Rate, Span, End, u32), u32>,
     /// The names and propagation delays of all lines.
-    names: Vec<String>,
-    delays: Vec<Span>,
+    lines: Vec<(LineName, Span)>,
 }
 
 impl Paths {
@@ -49,27 +51,32 @@ impl Paths {
                 }
             }
         }
-        let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| (DelayLine::new(line, plan.seed), Kind::new(line)));
+        let shared: Vec<u32> = (0..).zip(&uses).filter(|(_, uses)| **uses > 1).map(|(at, _)| at).collect();
+        let line = |&at: &u32| &plan.lines[at as usize];
         Paths {
             legs: Vec::new(),
             kinds: Vec::new(),
             numbers: BTreeMap::new(),
-            shared: plan.lines.iter().zip(&uses).map(shared).collect(),
-            names: plan.lines.iter().map(|line| line.name.clone()).collect(),
-            delays: plan.lines.iter().map(|line| line.delay).collect(),
+            common: BTreeMap::new(),
+            shared: shared.iter().map(line).map(|line| (DelayLine::new(line, plan.seed), Kind::new(line))).collect(),
+            places: shared.into_iter().zip(0..).collect(),
+            lines: plan.lines.iter().map(|line| (line.name.clone(), line.delay)).collect(),
         }
     }
 
     /// Adds the path that leads to this end of a flow; its first leg.
     pub fn lay(&mut self, flow: &FlowPlan, to: End, plan: &Plan) -> u32 {
         let path = if to == End::Receiver { &flow.path } else { &flow.return_path };
+        if let Some(first) = self.common.get(path) {
+            return *first;
+        }
         let first = self.legs.len() as u32;
         let mut line = None;
         for hop in path {
-            let (event, next) = match *hop {
-                Hop::Link(at) => (PacketEvent::Arrival, at),
-                Hop::Line(at) if self.shared[at as usize].is_some() => (PacketEvent::Crossing, at),
-                Hop::Line(at) => {
+            let (event, next) = match (*hop, self.place(*hop)) {
+                (Hop::Link(at), _) => (PacketEvent::Arrival, at),
+                (_, Some(at)) => (PacketEvent::Crossing, at),
+                (Hop::Line(at), None) => {
                     let own = self.line_of(&plan.lines[at as usize], (to, flow.group), plan.seed);
                     if let Some(before) = line.replace(own) {
                         self.push(Some(before), None, 0);
@@ -80,7 +87,18 @@ impl Paths {
             self.push(line.take(), Some(event), next);
         }
         self.push(line, Some(PacketEvent::Delivery), 0);
+        if self.legs[first as usize..].iter().all(|leg| leg.kind == 0) {
+            self.common.insert(path.clone(), first);
+        }
         first
+    }
+
+    /// The place of a line that several paths share.
+    fn place(&self, hop: Hop) -> Option<u32> {
+        match hop {
+            Hop::Line(at) => self.places.get(&at).copied(),
+            Hop::Link(_) => None,
+        }
     }
 
     fn push(&mut self, line: Option<(DelayLine, u32)>, event: Option<PacketEvent>, next: u32) {
@@ -99,23 +117,23 @@ impl Paths {
 
     /// The line of this name, by its index in the plan.
     pub fn named(&self, name: &str) -> Option<u32> {
-        self.names.iter().position(|known| known == name).map(|at| at as u32)
+        self.lines.iter().position(|(known, _)| known.to_string() == name).map(|at| at as u32)
     }
 
     /// The propagation delay of the line with this index.
     pub fn delay(&self, at: u32) -> Span {
-        self.delays[at as usize]
+        self.lines[at as usize].1
     }
 
     /// The line with this index of the plan, given all paths with their first legs; none when no path crosses it.
     pub fn line<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>) -> Option<&mut DelayLine> {
-        if self.shared[at as usize].is_some() {
-            return self.shared[at as usize].as_mut().map(|(line, _)| line);
+        if let Some(place) = self.place(Hop::Line(at)) {
+            return Some(&mut self.shared[place as usize].0);
         }
         for (path, first) in paths {
             let Some(place) = path.iter().position(|hop| *hop == Hop::Line(at)) else { continue };
             // Lines of its own are in the legs in the order of the path.
-            let own = |hop: &&Hop| matches!(hop, Hop::Line(line) if self.shared[*line as usize].is_none());
+            let own = |hop: &&Hop| matches!(hop, Hop::Line(_)) && self.place(**hop).is_none();
             let before = path[..place].iter().filter(own).count();
             return self.legs[first as usize..]
                 .iter_mut()
@@ -153,7 +171,7 @@ impl Paths {
     /// A packet has reached a line that several paths share: what happens beyond, and when.
     #[inline(always)]
     pub fn cross(&mut self, packet: &mut SimPacket, now: Time) -> (PacketEvent, Time) {
-        let (line, kind) = self.shared[packet.next as usize].as_mut().expect("a shared line");
+        let (line, kind) = &mut self.shared[packet.next as usize];
         let time = line.cross(kind, packet, now);
         self.travel(packet, time)
     }

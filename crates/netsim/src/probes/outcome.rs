@@ -1,16 +1,18 @@
 //! What a run has measured so far.
 
 use super::Probes;
-use crate::counters::{FlowRow, LinkRow, Outcome};
+use crate::counters::{FlowRow, FlowTotals, LinkRow, Outcome};
+use crate::network::packet::PacketPool;
 use crate::plan::Hop;
 use crate::workloads::Workloads;
 use sluicegate_tcp::connection::SendCounters;
+use std::mem::take;
 
 impl Probes {
     /// What the run has measured up to now; it goes on as if nothing had been asked.
     #[must_use]
     pub fn snapshot(&self, workloads: &Workloads) -> Outcome {
-        let mut outcome = self.rows(workloads);
+        let mut outcome = self.rows(workloads, workloads.ends.network.flows.clone());
         outcome.queue.clone_from(&self.queue);
         outcome.occupancy.clone_from(&self.occupancy);
         outcome.state.clone_from(&self.state);
@@ -23,14 +25,17 @@ impl Probes {
     /// The same at the end of the run.
     #[must_use]
     pub fn finish(self, mut workloads: Workloads) -> Outcome {
-        let outcome = self.rows(&workloads);
-        let packets = std::mem::take(&mut workloads.ends.network.log.kept.rows);
+        let network = &mut workloads.ends.network.shared;
+        let (packets, totals) = (take(&mut network.log.kept.rows), take(&mut network.flows));
+        // Memory that nobody looks at any more is free for the rows.
+        network.packets = PacketPool::default();
+        let outcome = self.rows(&workloads, totals);
         let Probes { queue, occupancy, state, flow_series, positions, .. } = self;
         Outcome { queue, occupancy, state, flow_series, positions, packets, ..outcome }
     }
 
-    /// Everything but series.
-    fn rows(&self, workloads: &Workloads) -> Outcome {
+    /// Everything but series, with what each flow has counted.
+    fn rows(&self, workloads: &Workloads, totals: Vec<FlowTotals>) -> Outcome {
         let ends = &workloads.ends;
         let (network, now) = (&ends.network, ends.now());
         let start = network.window;
@@ -59,11 +64,11 @@ impl Probes {
             Hop::Link(at) if network.links[at as usize].monitor.monitored => Some(at),
             _ => None,
         };
-        let recent = super::recent_shares::recent_shares(network, &ends.plans);
-        let flows = recent.into_iter().enumerate().map(|(at, recent)| {
+        let recent = super::recent_shares::recent_shares(network, &totals, &ends.plans);
+        let flows = recent.into_iter().zip(totals).enumerate().map(|(at, (recent, mut totals))| {
             let (flow, plan, senders) = (&ends.flows[at], &ends.plans[at], workloads.counters(at as u32));
             let since = |count: fn(&SendCounters) -> u64| count(&senders) - count(&flow.before);
-            let mut totals = network.flows[at].clone();
+            let received = ends.received(at as u32, &totals);
             totals.queueing.0 += queueing[at];
             FlowRow {
                 group: plan.group,
@@ -80,7 +85,7 @@ impl Probes {
                 mark_responses: since(|counters| counters.mark_responses),
                 quench_responses: since(|counters| counters.quench_responses),
                 recent,
-                received: ends.received(at as u32),
+                received,
                 past: flow.past,
             }
         });

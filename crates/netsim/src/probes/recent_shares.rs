@@ -1,6 +1,6 @@
 //! Who has a large share of the most recent marks and drops.
 
-use crate::counters::RecentShare;
+use crate::counters::{FlowTotals, RecentShare};
 use crate::network::Network;
 use crate::plan::{FlowPlan, Hop};
 use sluicegate_aqm::FlowKey;
@@ -10,11 +10,11 @@ use sluicegate_aqm::recent::chance_of_share;
 /// be if all that have sent there had equal parts of the bandwidth. Where a queue has classes, both are of the class. Of
 /// several queues and classes that a flow crosses, the one with the least p-value of so large a part, and of equal ones the
 /// largest part.
-pub fn recent_shares(network: &Network, plans: &[FlowPlan]) -> Vec<Option<RecentShare>> {
+pub fn recent_shares(network: &Network, totals: &[FlowTotals], plans: &[FlowPlan]) -> Vec<Option<RecentShare>> {
     let mut chosen: Vec<Option<RecentShare>> = vec![None; plans.len()];
     for (at, link) in network.links.iter().enumerate().filter(|(_, link)| link.monitor.monitored) {
         let here = Hop::Link(at as u32);
-        let crosses = |flow: usize| network.flows[flow].arrivals > 0 && plans[flow].path.contains(&here);
+        let crosses = |flow: usize| totals[flow].arrivals > 0 && plans[flow].path.contains(&here);
         let groups = &link.monitor.recent;
         for (group, recent) in groups.iter().enumerate().filter(|(_, recent)| !recent.is_empty()) {
             let sends = |flow: usize| match groups.len() {
