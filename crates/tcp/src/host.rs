@@ -44,8 +44,8 @@ pub struct Host {
     pub initial_window: f64,
     /// Slow-start threshold at the start, in segments.
     pub initial_ssthresh: f64,
-    /// The retransmission timer.
-    pub rto: RtoConfig,
+    /// The retransmission timer, whose settings all connections share.
+    pub rto: Arc<RtoConfig>,
     /// Whether the first two duplicate acknowledgements let a new segment out.
     pub limited_transmit: bool,
     /// How long an acknowledgement may wait for a second segment; zero for not at all.
@@ -127,7 +127,7 @@ impl Host {
             window,
             initial_window: params.resolve(&initial_window, "initial_window"),
             initial_ssthresh: params.initial_ssthresh.unwrap_or(share),
-            rto: params.rto(),
+            rto: Arc::new(params.rto()),
             limited_transmit: params.of_papers(&params.limited_transmit, "limited_transmit").unwrap_or(false),
             delayed_ack: params.resolve(&params.delayed_ack, "delayed_ack"),
             gso: params.gso,

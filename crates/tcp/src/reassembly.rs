@@ -47,6 +47,12 @@ impl Reassembly {
         Some((s.max(start), e.min(end)))
     }
 
+    /// The end of all that has come.
+    #[inline]
+    pub fn last_mut(&mut self) -> &mut u64 {
+        self.ranges.last_mut().map_or(&mut self.next, |(_, end)| end)
+    }
+
     /// These bytes come.
     pub fn insert(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {

@@ -3,6 +3,7 @@
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::host::{RtoConfig, VegasRules};
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
+use std::sync::Arc;
 
 /// A window of 8 segments that grows by about one in a round trip.
 fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
@@ -10,7 +11,7 @@ fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
     let host =
         Host { algorithm, ecn, initial_window: 8.0, initial_ssthresh: 8.0, window: 64 * 960, ..Host::new(&params) };
     // RFC 3168 as it stands, and a timer that nothing but its back-off changes.
-    let rto = RtoConfig { min: Span::from_secs(1), ..host.rto };
+    let rto = Arc::new(RtoConfig { min: Span::from_secs(1), ..*host.rto });
     let host = Host { ns2_rules: false, vegas_rules: VegasRules::Paper, rto, ..host };
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);

@@ -4,6 +4,7 @@ use sluicegate_base::{Span, Time};
 use sluicegate_tcp::host::RtoConfig;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 const MSS: u64 = 960;
 
@@ -11,7 +12,7 @@ fn host() -> Host {
     let params = TcpParams::of(ProfileName::Ns2);
     // What is lost here waits for more than a second unless something shows it.
     let host = Host { algorithm: Algorithm::Vegas, window: 20 * MSS, ..Host::new(&params) };
-    Host { rto: RtoConfig { min: Span::from_secs(2), ..host.rto }, ..host }
+    Host { rto: Arc::new(RtoConfig { min: Span::from_secs(2), ..*host.rto }), ..host }
 }
 
 /// A sender, and the packets that it has sent but that were not looked at.
@@ -120,7 +121,7 @@ fn a_timeout_restarts_at_two() {
 /// something to send again.
 #[test]
 fn the_timer_runs_on_while_nothing_is_under_way() {
-    let host = Host { rto: RtoConfig { min: Span::from_millis(300), ..host().rto }, ..host() };
+    let host = Host { rto: Arc::new(RtoConfig { min: Span::from_millis(300), ..*host().rto }), ..host() };
     for (wrote, sent, deadline) in [(599, 3, 600), (601, 2, 1200), (1199, 2, 1200), (1201, 2, 2400)] {
         let mut sender = Sender(Connection::established(&host, Span::ZERO));
         sender.0.write(5 * MSS);

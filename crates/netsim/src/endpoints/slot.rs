@@ -44,6 +44,8 @@ pub struct Slot {
     pub transient: Option<Box<Transient>>,
 }
 
+const _: () = assert!(size_of::<Slot>() <= 936, "each flow has one");
+
 /// What connections that come and go have of their own.
 pub struct Transient {
     /// Its ways to the shared links, by the end that they lead to.

@@ -51,7 +51,7 @@ impl Case {
         let delayed_ack = if self.delayed { Span::from_millis(100) } else { Span::ZERO };
         let (algorithm, send_jitter, ecn) = (self.algorithm, self.send_jitter, self.marks.is_some());
         let mut host = Host { algorithm, delayed_ack, ecn, send_jitter, ..Host::new(&params) };
-        host.rto.min = self.min_rto;
+        Arc::make_mut(&mut host.rto).min = self.min_rto;
         host
     }
 }

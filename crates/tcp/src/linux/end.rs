@@ -83,7 +83,7 @@ impl End {
             deadline: Time::NEVER,
             tries: 0,
             timeout: host.rto.initial,
-            rto: host.rto,
+            rto: *host.rto,
             stamp: 0,
             ecn: host.answers_marks(),
             codepoint: config.feedback.of_opening(),

@@ -152,7 +152,7 @@ impl SenderConfig {
             predicts: feedback.is_flagged() && !cc.governs() && !cc.wants_rate_samples(),
             feedback,
             cc,
-            rto: host.rto,
+            rto: *host.rto,
             phase,
             mss: host.mss,
             initial: (host.initial_window as u32).max(1),

@@ -58,7 +58,7 @@ pub struct End {
     sender: Sender,
 }
 
-const _: () = assert!(size_of::<End>() <= 544, "an idle end takes more than it did");
+const _: () = assert!(size_of::<End>() <= 408, "an idle end takes more than it did");
 
 impl End {
     /// Where its sending half begins in memory; its state and its receiving half come before.

@@ -4,6 +4,7 @@ use crate::cc::CongestionSignal;
 use crate::host::Host;
 use crate::reassembly::Reassembly;
 use crate::segment::{Flags, SACK_BLOCKS, Segment};
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
 
 /// The receiving half. Every second segment in order is acknowledged at once, as is every one out of order or that
@@ -17,6 +18,9 @@ pub struct Receiver {
     deadline: Time,
     /// Where the stream ends, once that is known.
     fin: u64,
+    /// The next byte expected, and what has come beyond it, if anything has.
+    next: u64,
+    gaps: Option<Box<Reassembly>>,
     /// Acknowledgements to send now.
     owed: u32,
     /// Whether header prediction may be used at all.
@@ -24,8 +28,8 @@ pub struct Receiver {
     /// The flags of acknowledgements: ECE while a mark has been seen that the sender has not answered yet (RFC 3168,
     /// Section 6.1.3), or with BETWEEN the signal of the last packet.
     reply: Flags,
-    data: Reassembly,
-    delay: Span,
+    /// Whether ranges are reported.
+    sack: bool,
     ns2_rules: bool,
     /// Whether the first data opens the connection.
     opened_by_data: bool,
@@ -33,6 +37,7 @@ pub struct Receiver {
     per_packet_feedback: bool,
     /// Whether the segment whose acknowledgement waits was marked.
     waiting_marked: bool,
+    delay: Span,
 }
 
 impl Receiver {
@@ -43,15 +48,17 @@ impl Receiver {
         Receiver {
             deadline: Time::NEVER,
             fin: u64::MAX,
+            next: 0,
+            gaps: None,
             owed: 0,
             predictable: host.delayed_ack == Span::ZERO && !per_packet_feedback,
             reply: Flags::ACK,
-            data: Reassembly::new(host.sack()),
-            delay: host.delayed_ack,
+            sack: host.sack(),
             ns2_rules: host.ns2_rules,
             opened_by_data: host.vegas_of_ns2(),
             per_packet_feedback,
             waiting_marked: false,
+            delay: host.delayed_ack,
         }
     }
 
@@ -64,13 +71,13 @@ impl Receiver {
     /// Bytes of the stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.data.next - u64::from(self.finished())
+        self.next - u64::from(self.finished())
     }
 
     /// Whether the whole stream and its end have come.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.data.next >= self.fin
+        self.next >= self.fin
     }
 
     /// Data arrives, if it is as predicted (header prediction, Jacobson 1990): each segment is acknowledged at once, and it is
@@ -80,12 +87,16 @@ impl Receiver {
         if !self.predictable || self.fin != u64::MAX || segment.flags.has_any(Flags::CWR.with(Flags::FIN)) {
             return false;
         }
-        match self.data.ranges.last_mut() {
-            None if segment.seq == self.data.next => self.data.next += u64::from(segment.len),
+        let end = match &mut self.gaps {
+            None => &mut self.next,
             // With SACK the range is to be reported first.
-            Some((_, end)) if segment.seq == *end && !self.data.sack => *end += u64::from(segment.len),
-            _ => return false,
+            Some(gaps) if !self.sack => gaps.last_mut(),
+            Some(_) => return false,
+        };
+        if segment.seq != *end {
+            return false;
         }
+        *end += u64::from(segment.len);
         self.owed += 1;
         true
     }
@@ -108,16 +119,15 @@ impl Receiver {
         self.reply = Flags::ACK.with_if(echo, Flags::ECE).with_if(between, Flags::BETWEEN);
         let end = segment.end().min(self.fin);
         if segment.flags.has(Flags::FIN)
-            && self.data.ranges.last().is_none_or(|&(_, last)| last <= end)
-            && end >= self.data.next
+            && self.gaps.as_ref().and_then(|gaps| gaps.last()).is_none_or(|last| last <= end)
+            && end >= self.next
         {
             self.fin = if self.fin == u64::MAX { end } else { self.fin };
         }
         // ns-2 lets the acknowledgement of a repeated segment wait too, if that was the last one in order.
-        let in_order =
-            segment.seq <= self.data.next && (end > self.data.next || (self.ns2_rules && end == self.data.next));
-        let gaps = !self.data.ranges.is_empty();
-        self.data.insert(segment.seq.min(end), end);
+        let in_order = segment.seq <= self.next && (end > self.next || (self.ns2_rules && end == self.next));
+        let gaps = self.gaps.is_some();
+        self.insert(segment.seq.min(end), end);
         let opening = self.opened_by_data && segment.seq == 0;
         let wait = in_order
             && !opening
@@ -131,6 +141,21 @@ impl Receiver {
         } else {
             self.owed += 1;
             self.deadline = Time::NEVER;
+        }
+    }
+
+    /// These bytes come.
+    fn insert(&mut self, start: u64, end: u64) {
+        if self.gaps.is_none() && start <= self.next {
+            self.next = self.next.max(end);
+            return;
+        }
+        let gaps = self.gaps.get_or_insert_with(|| Box::new(Reassembly::new(self.sack)));
+        gaps.next = self.next;
+        gaps.insert(start, end);
+        self.next = gaps.next();
+        if !gaps.has_gaps() {
+            self.gaps = None;
         }
     }
 
@@ -171,10 +196,10 @@ impl Receiver {
     /// Puts the acknowledgement onto a segment.
     #[inline]
     pub fn fill(&self, segment: &mut Segment) {
-        segment.ack = self.data.next;
+        segment.ack = self.next;
         segment.flags = segment.flags.with(self.reply);
-        if self.data.recents > 0 {
-            self.data.report(segment, SACK_BLOCKS);
+        if let Some(gaps) = &self.gaps {
+            gaps.report(segment, SACK_BLOCKS);
         }
     }
 
@@ -200,7 +225,7 @@ mod tests {
 
     fn receiver() -> Receiver {
         let params = TcpParams::of(ProfileName::Ns2);
-        Receiver { data: Reassembly::new(true), ..Receiver::new(&Host::new(&params)) }
+        Receiver { sack: true, ..Receiver::new(&Host::new(&params)) }
     }
 
     fn data(seq: u64, len: u32) -> Segment {
@@ -232,7 +257,7 @@ mod tests {
         }
         assert_eq!(acks, [1, 1, 1, 1, 4, 6]);
         assert_eq!(poll(&mut receiver), None);
-        assert!(receiver.data.ranges.is_empty() && receiver.data.recents == 0);
+        assert!(receiver.gaps.is_none());
     }
 
     /// RFC 2018, Section 7, the third case of the second example: every other segment of eight is lost.
@@ -308,7 +333,7 @@ mod tests {
         assert!(!receiver.finished());
         give(&mut receiver, &data(0, 100));
         assert!(receiver.finished());
-        assert_eq!((receiver.data.next, receiver.received()), (151, 150));
+        assert_eq!((receiver.next, receiver.received()), (151, 150));
     }
 
     #[test]
@@ -317,7 +342,7 @@ mod tests {
         for (seq, len) in [(0, 100), (300, 100), (350, 100), (250, 60), (0, 50), (100, 150)] {
             give(&mut receiver, &data(seq, len));
         }
-        assert_eq!(receiver.data.next, 450);
+        assert_eq!(receiver.next, 450);
     }
 
     proptest::proptest! {
@@ -332,8 +357,9 @@ mod tests {
                 give(&mut receiver, &data(seq, len));
                 (seq..seq + u64::from(len)).for_each(|byte| seen[byte as usize] = true);
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
-                proptest::prop_assert_eq!(receiver.data.next, expected);
-                proptest::prop_assert!(receiver.data.ranges.windows(2).all(|w| w[0].1 < w[1].0));
+                proptest::prop_assert_eq!(receiver.next, expected);
+                let ranges = receiver.gaps.iter().flat_map(|gaps| &gaps.ranges).collect::<Vec<_>>();
+                proptest::prop_assert!(ranges.windows(2).all(|w| w[0].1 < w[1].0));
                 let ack = acknowledgement(&receiver);
                 for (start, end) in ack.ranges() {
                     proptest::prop_assert!(start > expected && end > start);

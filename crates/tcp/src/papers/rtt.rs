@@ -4,6 +4,7 @@
 //! A sample is the number of ticks that pass while the segment is under way, on a clock with its own phase.
 
 use crate::host::RtoConfig;
+use alloc::sync::Arc;
 use sluicegate_base::{Span, Time};
 
 /// The estimate of one connection.
@@ -12,7 +13,7 @@ use sluicegate_base::{Span, Time};
 pub struct Rtt {
     /// The timeout that follows from what is below.
     timeout: Span,
-    config: RtoConfig,
+    config: Arc<RtoConfig>,
     /// Where the connection's clock stands at time zero, within a tick.
     phase: Span,
     /// Smoothed round trip, in eighths of a tick; 0 before the first sample.
@@ -27,7 +28,7 @@ pub struct Rtt {
 impl Rtt {
     /// No sample yet. `phase` shifts the connection's clock.
     #[must_use]
-    pub fn new(config: RtoConfig, phase: Span) -> Rtt {
+    pub fn new(config: Arc<RtoConfig>, phase: Span) -> Rtt {
         let (current, timeout) = (config.initial, Span::ZERO);
         let mut rtt = Rtt { config, phase, srtt: 0, rttvar: 0, current, backoff: 1, timeout };
         rtt.update();
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn follows_the_arithmetic_of_bsd_by_hand() {
-        let mut rtt = Rtt::new(CONFIG, Span::ZERO);
+        let mut rtt = Rtt::new(Arc::new(CONFIG), Span::ZERO);
         assert_eq!(rtt.timeout(), Span::from_secs(3));
         // 105 ms from a tick on: 10 ticks. srtt = 10 (80/8), rttvar = 5 (20/4), timeout = (20·8 + 80)/8 = 30 ticks.
         rtt.sample(ms(0), ms(105));
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn a_short_first_timeout_becomes_three_seconds_after_a_lost_syn() {
         for (initial, after) in [(1, 3), (2, 3), (3, 6)] {
-            let mut rtt = Rtt::new(RtoConfig { initial: Span::from_secs(initial), ..CONFIG }, Span::ZERO);
+            let mut rtt = Rtt::new(Arc::new(RtoConfig { initial: Span::from_secs(initial), ..CONFIG }), Span::ZERO);
             rtt.back_off();
             rtt.fall_back();
             assert_eq!(rtt.timeout(), Span::from_secs(after), "{initial}");
@@ -154,7 +155,7 @@ mod tests {
     #[test]
     fn the_phase_of_the_clock_can_add_a_tick() {
         let sample = |phase| {
-            let mut rtt = Rtt::new(CONFIG, Span::from_millis(phase));
+            let mut rtt = Rtt::new(Arc::new(CONFIG), Span::from_millis(phase));
             rtt.sample(ms(0), ms(105));
             rtt.srtt >> 3
         };
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn backs_off_by_doubling_to_the_maximum() {
-        let mut rtt = Rtt::new(CONFIG, Span::ZERO);
+        let mut rtt = Rtt::new(Arc::new(CONFIG), Span::ZERO);
         rtt.sample(ms(0), ms(10));
         let timeouts: [u64; 11] = core::array::from_fn(|_| {
             let timeout = rtt.timeout().0 / 1_000_000;

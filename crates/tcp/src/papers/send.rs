@@ -59,8 +59,9 @@ impl Sender {
             timed_sent: Time::ZERO,
             idle_since: Time::NEVER,
             resend: None,
+            segments: 0,
+            rtt: Rtt::new(host.rto.clone(), phase),
             counters: SendCounters::default(),
-            rtt: Rtt::new(host.rto, phase),
             state: CongestionState::Open,
             limited_transmit: host.limited_transmit,
             closed: false,
@@ -70,8 +71,6 @@ impl Sender {
             timer_runs_on: host.vegas_of_ns2(),
             marked_at_one: false,
             recover: None,
-            acked: 0,
-            round: None,
         };
         Sender { core, release: Time::NEVER, recovery, jitter: None }
     }
@@ -142,7 +141,6 @@ impl Sender {
         } else if ack > core.una {
             core.marked_at_one = false;
         }
-        core.acked = ack - core.una;
         if core.per_packet_feedback {
             // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
             let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
@@ -342,7 +340,7 @@ impl Sender {
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        self.core.counters
+        SendCounters { segments: self.core.segments, ..self.core.counters }
     }
 
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.

@@ -99,9 +99,11 @@ pub struct Core {
     pub(crate) idle_since: Time,
     /// A segment to send again before anything else.
     pub resend: Option<u64>,
-    /// What has been counted.
-    pub counters: SendCounters,
+    /// Segments sent.
+    pub(crate) segments: u64,
     pub(crate) rtt: Rtt,
+    /// What else has been counted.
+    pub counters: SendCounters,
     /// Why the window was last reduced.
     pub state: CongestionState,
     /// Whether the first two duplicate acknowledgements let a new segment out.
@@ -120,8 +122,11 @@ pub struct Core {
     pub(crate) marked_at_one: bool,
     /// What an acknowledgement must pass before the window is reduced again.
     pub recover: Option<u64>,
-    /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
-    pub(crate) acked: u64,
+}
+
+/// What an acknowledgement of new data says: the bytes that it covers, and the round trip that it ends.
+pub struct Acked {
+    pub(crate) bytes: u64,
     pub(crate) round: Option<RoundTrip>,
 }
 
@@ -141,18 +146,19 @@ impl Core {
 
     /// New data is acknowledged: the round trip, the timer, the position in the stream.
     #[inline]
-    pub fn acknowledge(&mut self, ack: u64, now: Time) {
+    pub fn acknowledge(&mut self, ack: u64, now: Time) -> Acked {
         self.dupacks = 0;
         let flight = self.max - self.una;
+        let mut acked = Acked { bytes: ack - self.una, round: None };
         self.advance(ack);
-        self.round = None;
         if ack >= self.timed_end {
             let (end, sent) = self.end_measurement(now);
             let mss = f64::from(self.mss);
             let since = (self.max - end) as f64 / mss + 1.0;
-            self.round = Some(RoundTrip { rtt: now.since(sent), sent: since, flight: flight as f64 / mss });
+            acked.round = Some(RoundTrip { rtt: now.since(sent), sent: since, flight: flight as f64 / mss });
         }
         self.set_timer(now);
+        acked
     }
 
     /// The segment that was timed is acknowledged: its end, and when it was sent.
@@ -188,13 +194,13 @@ impl Core {
 
     /// The window grows by an acknowledgement, unless that reports a mark or the window was not what limited the sender.
     #[inline]
-    pub fn grow(&mut self, segment: &Segment, now: Time) {
+    pub fn grow(&mut self, segment: &Segment, acked: Acked, now: Time) {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered =
             self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            let segments = self.acked as f64 / f64::from(self.mss);
-            let (srtt, round) = (self.rtt.srtt(), self.round);
+            let segments = acked.bytes as f64 / f64::from(self.mss);
+            let (srtt, round) = (self.rtt.srtt(), acked.round);
             self.cc.on_ack(&Ack { segments, now, srtt, round, limited: true, rate: None });
         }
     }
@@ -229,11 +235,6 @@ impl Core {
     /// The timer alone.
     pub fn restart_timer_only(&mut self, now: Time) {
         self.deadline = now + self.rtt.timeout();
-    }
-
-    /// The acknowledgement ends a recovery: what filled the hole brought it, not the segment that was being timed.
-    pub fn forget_round(&mut self) {
-        self.round = None;
     }
 
     /// A measurement that this acknowledgement ends counts for the back-off, not for the estimate.
@@ -351,7 +352,7 @@ impl Core {
         let end = seq + u64::from(len) + u64::from(fin);
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
         let nothing_under_way = self.una == self.max;
-        self.counters.segments += 1;
+        self.segments += 1;
         if end > self.max {
             self.max = end;
             if self.timed_end == NONE {

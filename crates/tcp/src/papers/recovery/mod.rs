@@ -45,11 +45,12 @@ fn exit(core: &mut Core, segment: &Segment, now: Time) {
     if core.state == CongestionState::Recovery {
         core.state = CongestionState::Open;
     }
-    core.acknowledge(segment.ack, now);
+    let mut acked = core.acknowledge(segment.ack, now);
     if recovering {
-        core.forget_round();
+        // What filled the hole brought it, not the segment that was being timed.
+        acked.round = None;
     }
-    core.grow(segment, now);
+    core.grow(segment, acked, now);
 }
 
 /// The timer has expired: what duplicates said is forgotten.

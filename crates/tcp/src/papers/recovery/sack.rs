@@ -84,8 +84,8 @@ impl Recovery for Sack {
         // A mark from beyond the recovery has ended it, though it has moved `recover`; to ns-2 it goes on.
         let marked = core.state != CongestionState::Recovery && !core.ns2_rules;
         if !self.recovering {
-            core.acknowledge(segment.ack, now);
-            core.grow(segment, now);
+            let acked = core.acknowledge(segment.ack, now);
+            core.grow(segment, acked, now);
             self.board.clear();
         } else if marked || core.recover.is_none_or(|recover| segment.ack >= recover) {
             self.recovering = false;

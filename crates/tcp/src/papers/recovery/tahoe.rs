@@ -23,8 +23,8 @@ pub struct Tahoe;
 impl Recovery for Tahoe {
     #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        core.acknowledge(segment.ack, now);
-        core.grow(segment, now);
+        let acked = core.acknowledge(segment.ack, now);
+        core.grow(segment, acked, now);
         core.quota = SendQuota::Window;
     }
 

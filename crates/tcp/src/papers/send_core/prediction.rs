@@ -55,7 +55,7 @@ impl Core {
         if self.timed_end == NONE {
             (self.timed_end, self.timed_sent) = (end, now);
         }
-        self.counters.segments += 1;
+        self.segments += 1;
         segment.set(seq, self.mss, self.ect);
         self.predict_segment();
     }
