@@ -184,7 +184,7 @@ impl Endpoints {
     /// A packet has reached a line that several paths share.
     #[inline(always)]
     pub fn cross_packet(&mut self, place: u32) {
-        if let Some(time) = self.network.cross(place) {
+        if let Some(time) = self.network.cross(place, self.now()) {
             self.will_arrive(place, time);
         }
     }
@@ -197,10 +197,16 @@ impl Endpoints {
         }
     }
 
-    /// The same of one whose path has nothing but lines of its own: rare, and apart so that neither end's code is in the other's.
+    /// The same of one whose path has nothing but lines of its own: an event, lest both ends of such paths go on for ever.
     #[inline(never)]
     fn will_arrive_straight(&mut self, place: u32, time: Time) {
-        self.will_arrive(place, time);
+        let packet = self.network.packets.get(place);
+        if packet.slot == NONE {
+            return self.will_arrive(place, time);
+        }
+        let (slot, to) = (self.slots.get(packet.slot), packet.to as usize);
+        slot.expected[to] += u32::from(slot.early[to]);
+        self.network.push_delivery(place, time);
     }
 
     /// Sends what one end of a connection has to send, and sets its timer; false when there is more, which an event will send.
@@ -230,6 +236,9 @@ impl Endpoints {
     fn arm(&mut self, at: u32, end: End) {
         let slot = self.slots.get(at);
         if let Some(time) = slot.arm(end) {
+            if end == End::Receiver {
+                self.network.engine.hold(time);
+            }
             self.network.engine.push(time, Event::Timer(at, end), owner(slot.id, end));
         }
     }

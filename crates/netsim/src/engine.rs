@@ -132,6 +132,8 @@ pub struct Engine {
     ports: Deadlines,
     lanes: [Lanes; LANES],
     wheel: Wheel,
+    /// Up to when nothing may be evaluated ahead at shared lines.
+    held: Time,
     added: u64,
     /// Events and other work so far, and the other work.
     spent: u64,
@@ -149,6 +151,7 @@ impl Engine {
             ports: Deadlines::new(ports),
             lanes: Default::default(),
             wheel: Wheel::new(bucket, reach),
+            held: Time::ZERO,
             added: 0,
             spent: 0,
             worked: 0,
@@ -208,9 +211,17 @@ impl Engine {
         let lane = event as usize;
         self.added += 1;
         if time.0 >= FAR || !self.lanes[lane].push(time.0, packet, owner, self.added) {
-            return self.push_aside(time, Event::Packet(event, packet), owner);
+            return self.push_packet_aside(time, event, packet, owner);
         }
         self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
+    }
+
+    #[cold]
+    fn push_packet_aside(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
+        if event == PacketEvent::Crossing {
+            self.hold(time);
+        }
+        self.push_aside(time, Event::Packet(event, packet), owner);
     }
 
     /// Adds any event but a port's, of this flow, user or end of a connection.
@@ -247,6 +258,13 @@ impl Engine {
         })
     }
 
+    /// No event is to come before this time.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        let [a, b, c, d] = self.heads;
+        Time((a.min(b).min(c.min(d)) >> CLASS_BITS).min(self.wheel.bound()))
+    }
+
     /// The port whose turn it is.
     #[inline(always)]
     #[must_use]
@@ -261,6 +279,33 @@ impl Engine {
         let packet = self.lanes[lane].pop();
         self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
         packet
+    }
+
+    /// The time of the first packet in the lane of these events; later than any run for none.
+    #[inline(always)]
+    #[must_use]
+    pub fn head(&self, event: PacketEvent) -> Time {
+        Time(self.heads[1 + event as usize] >> CLASS_BITS)
+    }
+
+    /// Whether there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn waits(&self, event: PacketEvent) -> bool {
+        self.heads[1 + event as usize] < key(u64::MAX, 0)
+    }
+
+    /// Up to `time` an event may send a packet to a shared line before those that are known: they wait for their time.
+    #[inline(always)]
+    pub fn hold(&mut self, time: Time) {
+        self.held = self.held.max(time);
+    }
+
+    /// Whether that is over.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.held < self.now
     }
 
     /// A packet that follows in the lane of these events, so many places on.

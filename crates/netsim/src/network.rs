@@ -2,6 +2,7 @@
 //! nothing of who sends.
 
 pub mod access_link;
+pub mod ahead;
 pub mod delay_line;
 pub mod jitter;
 pub mod link;
@@ -14,6 +15,7 @@ use crate::counters::{FlowTotals, PacketFate};
 use crate::engine::{Engine, Event, PacketEvent};
 use crate::plan::{Hop, LinePlan, Plan};
 use crate::source::SourcePlan;
+use ahead::Ahead;
 use link::{Link, Sink};
 use log::Log;
 use packet::{End, NONE, OWN_HOST, PacketPool, QueuedPacket, SimPacket, owner};
@@ -35,6 +37,8 @@ pub struct Network {
     pub paths: Paths,
     /// The number of each flow's sender's host; empty where none was given.
     hosts: Vec<u32>,
+    /// What is known ahead of its time.
+    pub ahead: Option<Ahead>,
 }
 
 /// What all links of a network share.
@@ -75,6 +79,7 @@ impl Network {
         let shared = plan.lines.len();
         lay_wires(plan);
         let (packets, paths) = (PacketPool::with_capacity(in_flight(plan)), Paths::new(plan, shared));
+        let ahead = Ahead::new(plan, &paths);
         let links = std::mem::take(&mut plan.links).into_iter().map(|link| Link::new(link, plan.recent, plan.seed));
         let links: Vec<Link> = links.collect();
         for (at, link) in links.iter().enumerate() {
@@ -89,7 +94,7 @@ impl Network {
             }
         }
         let shared = Shared { engine, packets, flows, log: Log::new(plan.packets), window: Time::ZERO };
-        Network { shared, links, paths, hosts }
+        Network { shared, links, paths, hosts, ahead }
     }
 
     /// The present.
@@ -115,18 +120,44 @@ impl Network {
         go_on(&mut self.shared.engine, place, packet, event, time)
     }
 
+    /// The same of an answer, to be evaluated beyond a shared line, too, as far as its place there is known.
+    #[inline(always)]
+    pub fn launch_back(&mut self, place: u32, sent: Time) -> Option<Time> {
+        let Shared { engine, packets, .. } = &mut self.shared;
+        let packet = packets.get(place);
+        let (mut event, mut time) = self.paths.travel(packet, sent);
+        let knows = || self.ahead.as_ref().is_some_and(|ahead| ahead.knows(time, &self.links, engine));
+        if event == PacketEvent::Crossing && !engine.waits(event) && knows() {
+            engine.evaluated();
+            (event, time) = self.paths.cross(packet, time);
+        }
+        go_on(engine, place, packet, event, time)
+    }
+
     /// A packet has reached a line that several paths share; when it will be at its end, if it gets there.
     #[inline(always)]
-    pub fn cross(&mut self, place: u32) -> Option<Time> {
+    pub fn cross(&mut self, place: u32, now: Time) -> Option<Time> {
         let packet = self.shared.packets.get(place);
-        let (event, time) = self.paths.cross(packet, self.shared.engine.now());
+        let (event, time) = self.paths.cross(packet, now);
         go_on(&mut self.shared.engine, place, packet, event, time)
+    }
+
+    /// The next packet that will reach a shared line, and when, if its place there is known; it is evaluated before its time.
+    pub fn next_known(&mut self) -> Option<(u32, Time)> {
+        let engine = &mut self.shared.engine;
+        let time = engine.head(PacketEvent::Crossing);
+        self.ahead.as_ref().filter(|ahead| ahead.knows(time, &self.links, engine))?;
+        engine.evaluated();
+        Some((engine.take(PacketEvent::Crossing), time))
     }
 
     /// A packet will be at its end at `time`: that is an event.
     #[inline(always)]
     pub fn push_delivery(&mut self, place: u32, time: Time) {
         let packet = self.shared.packets.get(place);
+        if packet.to == End::Receiver {
+            self.shared.engine.hold(time);
+        }
         self.shared.engine.push_packet(time, PacketEvent::Delivery, place, owner(packet.connection, packet.to));
     }
 

@@ -82,6 +82,9 @@ impl Sim {
         let sample = if self.probes.series { self.sample_due } else { Time::NEVER };
         let window = if self.workloads.measured { Time::NEVER } else { Time(self.warmup.0.saturating_sub(1)) };
         self.workloads.ends.horizon = until.min(sample).min(window);
+        if let Some(ahead) = &mut self.workloads.ends.network.ahead {
+            ahead.until = until;
+        }
     }
 
     #[inline(never)]

@@ -1,6 +1,7 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
-use super::{Endpoints, Heard, address};
+use super::{BURST, Endpoints, Heard, address};
+use crate::engine::PacketEvent;
 use crate::network::Shared;
 use crate::network::packet::{End, NONE};
 use sluicegate_base::{Ecn, Time};
@@ -12,22 +13,39 @@ impl Endpoints {
     #[inline(always)]
     pub(super) fn will_arrive(&mut self, place: u32, time: Time) {
         let packet = self.network.packets.get(place);
-        let (to, soon) = (packet.to, time <= self.horizon);
         if packet.slot == NONE {
-            if soon {
+            if time <= self.horizon {
                 return self.count_delivery(place, time);
             }
-        } else {
-            let slot = self.slots.get(packet.slot);
-            if slot.early[to as usize] {
-                let plain = !packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::FIN);
-                if soon && plain && slot.hears_next(to, time) {
-                    return if to == End::Receiver { self.receive(place, time) } else { self.acknowledge(place, time) };
-                }
-                slot.expected[to as usize] += 1;
-            }
+        } else if packet.to == End::Sender {
+            return self.will_be_heard(place, time);
+        } else if self.is_next(place, End::Receiver, time) {
+            return self.receive(place, time);
         }
         self.network.push_delivery(place, time);
+    }
+
+    /// The same of one that comes to a sender.
+    #[inline(always)]
+    fn will_be_heard(&mut self, place: u32, time: Time) {
+        if self.is_next(place, End::Sender, time) {
+            return self.acknowledge(place, time);
+        }
+        self.network.push_delivery(place, time);
+    }
+
+    /// Whether a packet that will be at this end of its connection at `time` may be evaluated now; if not, it is expected there.
+    #[inline(always)]
+    fn is_next(&mut self, place: u32, to: End, time: Time) -> bool {
+        let packet = self.network.packets.get(place);
+        let slot = self.slots.get(packet.slot);
+        if !slot.early[to as usize] {
+            return false;
+        }
+        let plain = !packet.segment.flags.has_any(Flags::SYN.with(Flags::FIN));
+        let next = time <= self.horizon && plain && slot.hears_next(to, time);
+        slot.expected[to as usize] += u32::from(!next);
+        next
     }
 
     /// A packet of a source without connections has come.
@@ -64,17 +82,28 @@ impl Endpoints {
         address(packet, slot, End::Sender, time);
         // What filled a gap may have brought the end of the stream, and it closes too.
         let (more, closes) = (slot.ends[1].may_send(), !slot.ends[1].only_receives());
-        if let Some(time) = self.network.launch(place, time) {
-            // An event, lest both ends of a path without a queue go on for ever.
-            let slot = self.slots.get(at);
-            slot.expected[0] += u32::from(slot.early[0]);
-            self.network.push_delivery(place, time);
+        if let Some(time) = self.network.launch_back(place, time) {
+            self.will_be_heard(place, time);
         }
         if more {
             self.acknowledge_again(at, time);
         }
         if closes {
             self.arm(at, End::Receiver);
+        }
+        if self.network.engine.waits(PacketEvent::Crossing) {
+            self.catch_up();
+        }
+    }
+
+    /// Evaluates what waits for shared lines, as far as it is known what comes before.
+    #[inline(never)]
+    fn catch_up(&mut self) {
+        for _ in 0..BURST {
+            let Some((place, time)) = self.network.next_known() else { return };
+            if let Some(time) = self.network.cross(place, time) {
+                self.will_be_heard(place, time);
+            }
         }
     }
 

@@ -125,6 +125,11 @@ impl Paths {
         self.lines[at as usize].1
     }
 
+    /// Whether this is a line that several paths share.
+    pub fn is_shared(&self, hop: Hop) -> bool {
+        matches!(hop, Hop::Line(at) if self.shared[at as usize].is_some())
+    }
+
     /// The line with this index of the plan, given all paths with their first legs; none when no path crosses it.
     pub fn line<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>) -> Option<&mut DelayLine> {
         if let Some(place) = self.place(Hop::Line(at)) {
