@@ -39,6 +39,21 @@ static __always_inline fix scaled(__s64 n, gain g)
 	return n < 0 ? -(fix)times((__u64)-n << 49, g) : (fix)times((__u64)n << 49, g);
 }
 
+/* A probability that is moved by whole numbers of packets times a part: 64 binary places below its sign, without any error. */
+typedef __int128 wide;
+
+static __always_inline wide weighed(__s64 n, part p)
+{
+	__u64 size = n < 0 ? -n : n;
+	wide product = (wide)mul_high(size, p) << 64 | size * p;
+	return n < 0 ? -product : product;
+}
+
+static __always_inline part within_0_and_1(wide x)
+{
+	return x < 0 ? 0 : x >> 64 ? ~0ULL : (part)x;
+}
+
 /* x/n, rounded; n is not zero. */
 static __always_inline fix divided(fix x, __u64 n)
 {

@@ -114,8 +114,9 @@ static int host_update(struct host_map *m, const void *key, const void *value)
 }
 
 /* The last entry takes the place of the one that goes. */
-static int host_delete(struct host_map *m, const void *key)
+static int host_delete(const void *id, const void *key)
 {
+	struct host_map *m = host_map(id, 0, 0);
 	__u32 *at = host_chain(m, *(__u64 *)key), gone = *at;
 	if (!gone)
 		return -ENOENT;
@@ -135,7 +136,7 @@ static long host_walk(struct host_map *m, long (*visit)(void *, __u64 *, void *,
 	__u32 k;
 	for (k = m->n; k; k--) {
 		__u64 key = m->keys[k];
-		visit(m, &key, m->values + (size_t)k * m->bytes, NULL);
+		visit((void *)m->id, &key, m->values + (size_t)k * m->bytes, NULL);
 	}
 	return 0;
 }
@@ -144,7 +145,7 @@ static long host_walk(struct host_map *m, long (*visit)(void *, __u64 *, void *,
 #define HOST_HASH(m) (sizeof *(m)->type / sizeof(int) == BPF_MAP_TYPE_HASH)
 #define bpf_map_lookup_elem(m, k) ((typeof((m)->value))host_lookup(HOST_MAP(m), HOST_HASH(m), (k)))
 #define bpf_map_update_elem(m, k, v, flags) host_update(HOST_MAP(m), (k), (v))
-#define bpf_map_delete_elem(m, k) host_delete((struct host_map *)(m), (k))	/* in a visit, where the map has lost its type */
+#define bpf_map_delete_elem(m, k) host_delete((m), (k))
 #define bpf_for_each_map_elem(m, visit, ctx, flags) host_walk(HOST_MAP(m), (long (*)(void *, __u64 *, void *, void *))(visit))
 
 #endif

@@ -1,9 +1,14 @@
 //! A discipline's parameters as the BPF program has them: `struct parameters` of `bpf/NAME.bpf.c`, in whole numbers.
 
+use sluicegate_aqm::afd::AfdParams;
+use sluicegate_aqm::blue::BlueParams;
 use sluicegate_aqm::choke::{ChokeParams, Draw};
 use sluicegate_aqm::dcn::{ControlLaw, Count, DcnParams};
 use sluicegate_aqm::fair_share::Gains;
+use sluicegate_aqm::pi::PiParams;
 use sluicegate_aqm::red::{Action, GapLaw, Mode, RedArithmetic, RedBlock, RedParams};
+use sluicegate_aqm::rem::RemParams;
+use sluicegate_aqm::sred::SredParams;
 use sluicegate_base::{Params, Rate, Size, Span};
 use sluicegate_port::{Cells, Framing};
 
@@ -129,6 +134,14 @@ fn at_most(name: &str, n: u64, most: u64) -> Result<(), String> {
     if n <= most { Ok(()) } else { Err(format!("{name}: at most {most}, not {n}")) }
 }
 
+fn below_1(name: &str, x: f64) -> Result<(), String> {
+    if x < 1.0 { Ok(()) } else { Err(format!("{name}: below 1 in the program, not {x}")) }
+}
+
+fn packets_only(mode: Mode) -> Result<(), String> {
+    if mode == Mode::Packet { Ok(()) } else { Err("mode: packet only".to_owned()) }
+}
+
 fn drops_only(action: Action) -> Result<(), String> {
     if action == Action::Drop {
         Ok(())
@@ -142,8 +155,8 @@ impl Portable for RedParams {
 
     fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
         drops_only(self.signal.action)?;
+        packets_only(self.mode)?;
         let other = [
-            (self.mode == Mode::Packet, "mode: packet only"),
             (matches!(self.law, GapLaw::Section7 | GapLaw::Figure2), "law: section7 or figure2 only"),
             (!self.wait, "wait: not in the program"),
             (!self.gentle, "gentle: not in the program"),
@@ -195,5 +208,82 @@ impl Portable for DcnParams {
         layout.u32(self.sb_entries as u32).u32(self.hb_flows as u32);
         layout.u32((self.law == ControlLaw::Printed).into()).u32((self.count == Count::Arrived).into());
         Ok(layout.u32(self.b.is_none().into()).u32(0).end(generation))
+    }
+}
+
+impl Portable for AfdParams {
+    const NAME: &'static str = "afd";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.marking.action)?;
+        at_most("q_ref", self.q_ref.amount(), MAX_PACKETS)?;
+        // Without beta, gains are those of one arrival and one flow, whose packet is the shadow buffer's only one.
+        let beta = self.beta.unwrap_or(self.gain);
+        let alpha = self.alpha.unwrap_or(beta * Gains::ratio(self.gain));
+        let mut layout = Layout::new(wire, self.limit)?;
+        layout.gain("alpha", alpha)?.gain("beta", beta)?.part(1.0 / self.s).part((1.0 / self.w).min(1.0));
+        layout.u64(Span::from_secs_f64(1.0 / self.w).0).u32(self.b as u32).u32(self.q_ref.amount() as u32);
+        Ok(layout.u32(self.beta.is_none().into()).u32(0).end(generation))
+    }
+}
+
+impl Portable for PiParams {
+    const NAME: &'static str = "pi";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.marking.action)?;
+        packets_only(self.mode)?;
+        at_most("q_ref", self.q_ref.amount(), MAX_PACKETS)?;
+        below_1("a", self.a)?;
+        let mut layout = Layout::new(wire, self.limit)?;
+        layout.part(self.a).part(self.b).u64(Span::from_secs_f64(1.0 / self.w).0).part(self.p_0);
+        Ok(layout.u64(self.q_ref.amount()).end(generation))
+    }
+}
+
+impl Portable for BlueParams {
+    const NAME: &'static str = "blue";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.marking.action)?;
+        let (packets, bytes) = match self.level {
+            Some(Size::Packets(n)) => (n, u64::MAX),
+            Some(Size::Bytes(n)) => (u64::MAX, n),
+            None => (u64::MAX, u64::MAX),
+        };
+        let mut layout = Layout::new(wire, self.limit)?;
+        Ok(layout.part(self.d1).part(self.d2).u64(self.freeze_time.0).u64(packets).u64(bytes).end(generation))
+    }
+}
+
+impl Portable for SredParams {
+    const NAME: &'static str = "sred";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.marking.action)?;
+        at_most("zombies", self.zombies, 16_384)?;
+        let mut layout = Layout::new(wire, self.limit)?;
+        layout.part(self.overwrite).part(self.alpha.unwrap_or(self.overwrite / self.zombies as f64)).part(self.max_p);
+        Ok(layout.u32(self.zombies as u32).u32(self.hits.into()).end(generation))
+    }
+}
+
+impl Portable for RemParams {
+    const NAME: &'static str = "rem";
+
+    fn lay_out(&self, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+        drops_only(self.marking.action)?;
+        packets_only(self.mode)?;
+        at_most("b_ref", self.b_ref.amount(), MAX_PACKETS)?;
+        below_1("gamma", self.gamma)?;
+        let c = self.t_update.as_secs() * self.bandwidth.0 as f64 / (8.0 * self.max_packet.amount() as f64);
+        if c >= MANY {
+            return Err(format!("t_update: the link sends {c:.0} packets in it; below {MANY} in the program"));
+        }
+        let mut layout = Layout::new(wire, self.limit)?;
+        layout.part(self.gamma).part(self.inw).gain("alpha", self.alpha)?;
+        layout.halving(libm::log2(self.phi) * libm::exp2(-40.0));
+        layout.halving(-libm::log2(1.0 - self.inw) * libm::exp2(-20.0));
+        Ok(layout.u64(self.t_update.0).fix(c).u64(self.b_ref.amount()).end(generation))
     }
 }

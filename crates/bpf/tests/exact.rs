@@ -6,12 +6,17 @@
 //! some behind a link that the program shapes by itself, as the `Port` of the simulator does. `SLUICEGATE_BPF_ARRIVALS` says how
 //! many arrivals each discipline sees.
 
+use sluicegate_aqm::afd::{Afd, AfdParams};
+use sluicegate_aqm::blue::{Blue, BlueParams};
 use sluicegate_aqm::choke::{Choke, ChokeParams, Draw};
 use sluicegate_aqm::configure::Configure;
 use sluicegate_aqm::dcn::{ControlLaw, Count, Dcn, DcnParams};
 use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::flow_hasher::FlowHasher;
+use sluicegate_aqm::pi::{Pi, PiParams};
 use sluicegate_aqm::red::{GapLaw, Red, RedBlock, RedParams};
+use sluicegate_aqm::rem::{Rem, RemParams};
+use sluicegate_aqm::sred::{Sred, SredParams};
 use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time};
 use sluicegate_bpf::{Portable, Wire};
@@ -296,7 +301,7 @@ fn shaped<D: Configure<Numbered, Params: Portable> + 'static>(
 /// Compiles the program of this name, and starts it.
 fn start(name: &str) -> Child {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let compiled = Command::new(&compiler)
         .args(["-O2", "-DSG_HOST", "-x", "c"])
@@ -305,7 +310,9 @@ fn start(name: &str) -> Child {
         .arg(&program)
         .status();
     assert!(compiled.expect("a C compiler").success(), "{compiler} {name}.bpf.c");
-    Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program")
+    let started = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program");
+    std::fs::remove_file(&program).expect("written just now");
+    started
 }
 
 fn compare<D: Configure<Numbered, Params: Portable> + 'static>(kind: Kind<D>) {
@@ -348,12 +355,16 @@ fn one_of<T: Copy>(stream: &mut Stream, values: &[T]) -> T {
     values[stream.below(values.len() as u64) as usize]
 }
 
+fn random_limit(stream: &mut Stream) -> Size {
+    one_of(stream, &[Size::Packets(20), Size::Packets(150), Size::Packets(420), Size::Bytes(60_000)])
+}
+
 fn random_red(stream: &mut Stream, red: RedBlock) -> RedBlock {
     let min_th = 1 + stream.below(40);
     RedBlock {
         min_th: Size::Packets(min_th),
         max_th: Size::Packets(min_th + 1 + stream.below(100)),
-        limit: one_of(stream, &[Size::Packets(20), Size::Packets(150), Size::Packets(420), Size::Bytes(60_000)]),
+        limit: random_limit(stream),
         w_q: one_of(stream, &[0.000_05, 0.002, 0.02, 0.3, 1.0]),
         max_p: one_of(stream, &[0.02, 0.1, 1.0]),
         ..red
@@ -402,17 +413,119 @@ fn dcn() {
             let (a, b) = one_of(stream, &[(None, None), (None, None), (None, Some(0.02)), (Some(0.01), Some(0.02))]);
             DcnParams {
                 q_ref: Size::Packets(stream.below(60)),
-                limit: one_of(stream, &[Size::Packets(30), Size::Packets(500), Size::Bytes(60_000)]),
+                limit: random_limit(stream),
                 threshold: stream.below(20),
                 t_dec: one_of(stream, &[Span::from_millis(800), Span::from_millis(100), Span::from_millis(50)]),
                 t_update: one_of(stream, &[Span(6_250_000), Span(9_999_999)]),
                 law: one_of(stream, &[ControlLaw::Corrected, ControlLaw::Corrected, ControlLaw::Printed]),
                 count: one_of(stream, &[Count::Forwarded, Count::Arrived]),
+                // 0.1 is another number with 40 binary places than with 53: 1 − 10·0.1 is 5·10⁻¹² or 10⁻¹⁶, and whether a flow
+                // leaves HB is decided by such a rest.
+                p_ref_min: 0.125,
                 p_ref_max: one_of(stream, &[None, None, Some(1000.0)]),
                 a,
                 b,
                 ..params
             }
+        },
+    });
+}
+
+#[test]
+fn afd() {
+    compare(Kind {
+        new: Afd::new,
+        hash: Hash::AtInsertion,
+        random: |stream, old| {
+            let b = one_of(stream, &[20, 500, 5000]);
+            let params = old.cloned().unwrap_or_else(|| AfdParams { b, ..AfdParams::defaults(&LINK).unwrap() });
+            let (alpha, beta) =
+                one_of(stream, &[(None, None), (None, None), (None, Some(0.3)), (Some(1.7), Some(1.8))]);
+            AfdParams {
+                q_ref: Size::Packets(stream.below(100)),
+                limit: random_limit(stream),
+                s: one_of(stream, &[1.0, 5.0, 12.5]),
+                w: one_of(stream, &[160.0, 33.3]),
+                gain: one_of(stream, &[2.0 / 9.0, 0.9]),
+                alpha,
+                beta,
+                ..params
+            }
+        },
+    });
+}
+
+#[test]
+fn pi() {
+    compare(Kind {
+        new: Pi::new,
+        hash: Hash::None,
+        random: |stream, old| {
+            let p_0 = one_of(stream, &[0.0, 0.1, 1.0]);
+            let params = old.cloned().unwrap_or_else(|| PiParams { p_0, ..PiParams::defaults(&LINK).unwrap() });
+            let (a, b) = one_of(stream, &[(1.822e-5, 1.816e-5), (2e-3, 1.9e-3), (0.3, 0.29)]);
+            PiParams {
+                q_ref: Size::Packets(stream.below(100)),
+                limit: random_limit(stream),
+                a,
+                b,
+                w: one_of(stream, &[170.0, 33.3]),
+                ..params
+            }
+        },
+    });
+}
+
+#[test]
+fn blue() {
+    compare(Kind {
+        new: Blue::new,
+        hash: Hash::None,
+        random: |stream, _| BlueParams {
+            limit: random_limit(stream),
+            d1: one_of(stream, &[0.02, 0.002, 1.0]),
+            d2: one_of(stream, &[0.002, 0.0002, 0.1]),
+            freeze_time: one_of(stream, &[Span::from_millis(100), Span(9_999_999), Span(1)]),
+            level: one_of(stream, &[None, Some(Size::Packets(15)), Some(Size::Bytes(9000))]),
+            ..BlueParams::defaults(&LINK).unwrap()
+        },
+    });
+}
+
+#[test]
+fn sred() {
+    compare(Kind {
+        new: Sred::new,
+        hash: Hash::None,
+        random: |stream, old| {
+            let zombies = one_of(stream, &[1, 50, 1000, 16_384]);
+            let params = old.cloned().unwrap_or_else(|| SredParams { zombies, ..SredParams::defaults(&LINK).unwrap() });
+            SredParams {
+                limit: random_limit(stream),
+                overwrite: one_of(stream, &[0.25, 1.0]),
+                alpha: one_of(stream, &[None, None, Some(0.1)]),
+                max_p: one_of(stream, &[0.15, 1.0]),
+                hits: one_of(stream, &[true, false]),
+                ..params
+            }
+        },
+    });
+}
+
+#[test]
+fn rem() {
+    compare(Kind {
+        new: Rem::new,
+        hash: Hash::None,
+        random: |stream, _| RemParams {
+            limit: random_limit(stream),
+            b_ref: Size::Packets(stream.below(60)),
+            gamma: one_of(stream, &[0.001, 0.05]),
+            phi: one_of(stream, &[1.001, 1.1, 4.0]),
+            alpha: one_of(stream, &[0.0, 0.1, 2.0]),
+            inw: one_of(stream, &[1.0, 0.3]),
+            t_update: one_of(stream, &[Span::from_millis(2), Span(20_000_001)]),
+            ..RemParams::defaults(&LINK).unwrap()
         },
     });
 }
