@@ -127,7 +127,7 @@ impl Paths {
 
     /// Whether this is a line that several paths share.
     pub fn is_shared(&self, hop: Hop) -> bool {
-        matches!(hop, Hop::Line(at) if self.shared[at as usize].is_some())
+        self.place(hop).is_some()
     }
 
     /// The line with this index of the plan, given all paths with their first legs; none when no path crosses it.
