@@ -182,7 +182,7 @@ fn a_plan_is_what_was_said() {
     assert_eq!((&*link.discipline, link.monitored, link.tx_ring), ("seven", false, Some(Size::Packets(2))));
     assert_eq!(
         format!("{:?}", plan.lines),
-        r#"[LinePlan { name: "in", rate: Rate(5), delay: Span(6), jitter: Span(7) }]"#
+        r#"[LinePlan { name: Given("in"), rate: Rate(5), delay: Span(6), jitter: Span(7) }]"#
     );
     let [tcp, udp] = &plan.flows[..] else { panic!("two flows") };
     assert_eq!((tcp.size, tcp.class, tcp.priority, tcp.group), (Some(960), 3, 4, 5));
