@@ -363,22 +363,25 @@ impl Endpoints {
         Ok(())
     }
 
-    /// The timer of one end of a connection may have expired: whether it had been set for a time that has come. An event for a
-    /// later time than the one armed is stale; the timer is lazy and may have moved on. A connection that is over has none
-    /// armed, and one that has taken its slot arms its own.
+    /// The timer of one end of a connection may have expired: whether it has. An event for a later time than the one armed is
+    /// stale; the timer is lazy and may have moved on. A connection that is over has none armed, and one that has taken its
+    /// slot arms its own.
     pub fn timer(&mut self, at: u32, end: End) -> bool {
         let now = self.now();
         let slot = self.slots.get(at);
-        let due = slot.armed[end as usize] <= now;
-        let connection = &mut slot.ends[end as usize];
-        if !due || connection.next_timer_before(Time(now.0 + 1)).is_none() {
+        if slot.armed[end as usize] > now {
             self.network.shared.engine.passed_over();
+            return false;
         }
-        if due {
-            slot.armed[end as usize] = Time::NEVER;
-            connection.on_timer(now);
+        slot.armed[end as usize] = Time::NEVER;
+        let connection = &mut slot.ends[end as usize];
+        if connection.next_timer_before(Time(now.0 + 1)).is_none() {
+            self.network.shared.engine.passed_over();
+            self.arm(at, end);
+            return false;
         }
-        due
+        connection.on_timer(now);
+        true
     }
 
     /// A link asks for a source quench. It is a control message that waits nowhere: it takes the delays of the packet's way
