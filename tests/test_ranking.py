@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.experiments.compare import Comparison
-from sluicegate.experiments.ranking import ranking
+from sluicegate.experiments.ranking import distinctions, ranking
 from sluicegate.goals import Goal, Known
 from sluicegate.goals import goals as parsed
 
@@ -46,7 +46,9 @@ def test_more_goals_kept_come_first_then_the_goals_in_order() -> None:
     assert ranks(done, delay, used) == {"c": 1, "a": 2, "b": 3}
     assert [each.behind for each in ranking(done, goals(delay, used))] == ["", "goals kept", "goal 1"]
     assert ranks(done, used, delay) == {"c": 1, "b": 2, "a": 3}
-    assert ranks(done, delay) == {"a": 1, "c": 2, "b": 3}
+    assert ranks(done, delay) == {"a": 1, "c": 1, "b": 3}, "whoever asked for a bound has it"
+    assert [each.label for each in ranking(done, goals(delay))] == ["a", "c", "b"], "the better one is listed first"
+    assert ranks(done, delay, "voip p99 least") == {"a": 1, "c": 2, "b": 3}
 
 
 def test_what_is_not_told_apart_is_tied_and_the_next_goal_decides() -> None:
@@ -54,11 +56,10 @@ def test_what_is_not_told_apart_is_tied_and_the_next_goal_decides() -> None:
         voip_delay_p99_ns={"a": [10e6, 14e6, 12e6], "b": [14e6, 10e6, 12.5e6], "c": [20e6, 21e6, 22e6]},
         utilisation={"a": [0.9, 0.9, 0.9], "b": [0.97, 0.97, 0.97], "c": [0.98, 0.98, 0.98]},
     )
-    assert ranks(done, "voip p99 below 30 ms") == {"a": 1, "b": 1, "c": 3}
-    assert ranks(done, "voip p99 below 30 ms", "utilisation above 85 %") == {"b": 1, "a": 2, "c": 3}
-    assert ranks(done, "utilisation above 85 %") == {"b": 1, "c": 1, "a": 3}, (
-        "a point of what keeps a bound is no matter"
-    )
+    lost = "voip p99 below 5 ms"  # by all
+    assert ranks(done, lost) == {"a": 1, "b": 1, "c": 3}
+    assert ranks(done, lost, "utilisation above 85 %") == {"b": 1, "a": 2, "c": 3}
+    assert ranks(done, "utilisation above 85 %") == {"a": 1, "b": 1, "c": 1}
     within_a_bin = compared(voip_delay_p99_ns={"a": [10.00e6] * 3, "b": [10.05e6] * 3, "c": [10.2e6] * 3})
     assert ranks(within_a_bin, "voip p99 least within 0 %") == {"a": 1, "b": 1, "c": 3}, (
         "percentiles are known to 1/128"
@@ -78,6 +79,18 @@ def test_a_tolerance_leaves_what_a_person_does_not_feel_to_the_goals_that_follow
     assert ranks(done, f"{least} within 0 %", loss) == {"fq": 1, "cake": 2, "pie": 3}
     assert ranks(done, f"{least} within 10 %", loss) == {"pie": 1, "cake": 2, "fq": 3}
     assert ranks(done, "voip response p50 below 58 ms", loss) == {"cake": 1, "fq": 2, "pie": 3}
+
+
+def test_what_distinguishes_those_that_are_tied() -> None:
+    done = compared(
+        voip_delay_p99_ns={"fq": [10e6, 10.1e6, 10.2e6], "red": [20e6, 20.1e6, 20.2e6], "dcn": [10.2e6, 10e6, 10.1e6]},
+        utilisation={"fq": [0.99, 0.99, 0.99], "red": [0.991, 0.99, 0.99], "dcn": [0.99, 0.99, 0.99]},
+    )
+    by = goals("voip p99 below 30 ms", "utilisation above 95 %")
+    assert distinctions(done, ranking(done, by), by) == [
+        "voip p99: 10.1 ms to 20.1 ms, least with dcn, fq",
+        "what they remember of flows: red: none; dcn: fixed table; fq: flows queued",
+    ]
 
 
 def test_near_the_best_is_near_the_best_of_those_that_are_left() -> None:

@@ -17,7 +17,7 @@ from sluicegate.experiments import recommend as recommendation
 from sluicegate.experiments.disciplines import choices
 from sluicegate.goals import Goal, Known, known
 from sluicegate.goals import goals as parsed
-from sluicegate.traffic import Traffic
+from sluicegate.traffic import Traffic, conversation
 
 OFFICE = """\
 [network]
@@ -271,8 +271,9 @@ def test_goals_are_assumed_for_those_who_ask_for_little_and_none_for_a_flood(adv
         "transfers utilisation above 86 %",  # 0.9 of 50 shares of 56, of what calls leave
     ]
     assert advised.among_equals == ["flood delay least within 5 % or 1 ms", "less state about flows"]
-    [note] = advised.notes
-    assert note.startswith("flood: no goal")
+    voip, flood = advised.notes
+    assert voip == "voip: by its name a call or a game: little loss and delay are assumed to be wanted"
+    assert flood.startswith("flood: no goal")
 
 
 def test_users_and_transfers_with_an_end_shall_wait_little() -> None:
@@ -281,7 +282,7 @@ def test_users_and_transfers_with_an_end_shall_wait_little() -> None:
     resolved = json.loads(sg._core.check(text + flows, "x.toml", []))  # type: ignore[attr-defined]
     found, notes = recommendation.assume(Traffic(resolved), known(resolved))
     assert ([goal.text for goal in found], notes) == (
-        ["http response p50 least within 5 % or 1 ms", "files completion p50 least within 5 % or 1 ms"],
+        ["http response p50 least within 10 % or 10 ms", "files completion p50 least within 10 % or 10 ms"],
         [],
     )
 
@@ -296,6 +297,59 @@ def test_no_goal_is_assumed_for_what_cannot_keep_it() -> None:
     found, notes = recommendation.assume(Traffic(resolved), known(resolved))
     assert [goal.group for goal in found] == ["tcp"]
     assert [note.partition(":")[0] for note in notes] == ["early", "bursts"]
+
+
+@pytest.mark.parametrize(
+    ("flow", "told"),
+    [
+        ({"name": "Calls-up", "rate": "3 Mbit/s", "packet_size": "1200 B"}, "name"),
+        ({"name": "video", "rate": "3 Mbit/s", "class": "34"}, "DSCP AF41"),
+        ({"name": "a", "rate": "80 kbit/s", "packet_size": "200 B"}, "rate and packet size"),
+        ({"name": "a", "rate": "80 kbit/s", "packet_size": "1200 B"}, None),
+        ({"name": "recalls", "rate": "3 Mbit/s"}, None),
+        ({"name": "backup", "rate": "3 Mbit/s", "class": "8"}, None),
+    ],
+)
+def test_a_call_is_told_by_name_dscp_or_rate_and_packet_size(flow: dict[str, str], told: str | None) -> None:
+    lines = "".join(f"{key} = {value if key == 'class' else json.dumps(value)}\n" for key, value in flow.items())
+    text = f'[network]\nrate = "10 Mbit/s"\n[[flows]]\nkind = "udp"\n{lines}[run]\nduration = "9 s"\n'
+    assert conversation(json.loads(sg._core.check(text, "x.toml", []))["flows"][0]) == told  # type: ignore[attr-defined]
+
+
+def test_a_call_that_sends_more_than_its_share_wants_little_loss_and_delay_too() -> None:
+    text = '[network]\nrate = "10 Mbit/s"\n[[flows]]\nkind = "udp"\nname = "call"\nrate = "3 Mbit/s"\n'
+    text += '[[flows]]\nkind = "tcp"\nname = "uploads"\ncount = 9\n[run]\nduration = "9 s"\n'
+    found, [note], _ = assumed(text)
+    assert found["call"] == "call loss below 1 %"
+    assert "sends more than its fair share of 1 Mbit/s" in note
+    found, [note], _ = assumed(text.replace('"call"', '"backup"'))
+    assert (found.keys(), note.partition(",")[0]) == ({"uploads"}, "backup: no goal")
+
+
+def test_those_that_keep_all_goals_are_tied_and_what_distinguishes_them_is_said(
+    sluicegate: Program, office: Path, tmp_path: Path
+) -> None:
+    asked = [
+        "--goal",
+        "voip p99 below 1 s",
+        "--disciplines",
+        "drop_tail,fq_codel",
+        "--seeds",
+        "3",
+        "-o",
+        tmp_path / "o",
+    ]
+    answer = sluicegate("recommend", office, *asked)
+    assert "\nfq_codel and drop_tail: both will do, all goals are kept.\nwhat distinguishes them:\n" in answer.stdout
+    done = sg.Recommendation.read(tmp_path / "o")
+    assert [(each.label, each.rank) for each in done.ranking] == [("fq_codel", 1), ("drop_tail", 1)]
+    delay, *_, state = done.distinctions
+    assert delay.startswith("voip p99: ")
+    assert delay.endswith(" ms, least with fq_codel")
+    assert state == "what they remember of flows: drop_tail: none; fq_codel: flows queued"
+    assert delay in done.html()
+    least = sg.recommend(office, goals="voip p99 least", disciplines="drop_tail,fq_codel", seeds=3, out=tmp_path / "o")
+    assert least.best() == ["fq_codel"], "who asks for the least is told whose that is"
 
 
 def assumed(text: str) -> tuple[dict[str, str], list[str], Traffic]:

@@ -6,6 +6,7 @@ Read from a resolved scenario, before it runs: rates in bit/s, times in nanoseco
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,19 @@ PER_ACKNOWLEDGEMENT = 2
 
 PER_WEB_USER_BPS = 10_500
 """What a web user with the default laws asks for: 10,000 offer 105 % of 100 Mbit/s (scenario dcn2004)."""
+
+
+TALK = frozenset(
+    ["call", "calls", "voip", "voice", "phone", "telephone", "telephony", "talk", "meeting", "meetings", "conference", "conferences", "videocall", "videocalls", "game", "games", "gaming", "gamer"]
+)  # fmt: skip
+"""Words in names of groups that are calls and games."""
+
+TALK_DSCP = {46: "EF", 44: "VOICE-ADMIT", 40: "CS5", 34: "AF41", 36: "AF42", 38: "AF43", 32: "CS4"}
+"""The DSCPs of telephony, its signalling, conferences and interactive video and games (RFC 4594, Fig. 3; RFC 5865)."""
+
+TALK_PACKET, TALK_BPS = 300, 200_000
+"""Bytes and bit/s up to which a steady flow is taken for a voice or a game: G.711 sends 200 bytes each 20 ms, games some
+50 to 300 bytes 20 to 128 times a second, and transfers fill their packets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +187,19 @@ def _group(resolved: Resolved, index: int, way: Path) -> Group:
         lasting = size > SHORT_TRANSFER * window_bytes(flow) or average > min(ports, way.shared_bps / count) / 2
         demand = cap if lasting else average
     return Group(label, flow, way, count, min(demand, ports), cap, ports, lasting)
+
+
+def conversation(flow: Resolved) -> str | None:
+    """What tells that a flow that sends by the clock is a call or a game, where people hear and see each packet that is
+    late: "name", "DSCP" or "rate and packet size"; None for all others."""
+    if flow["kind"] not in UNRESPONSIVE:
+        return None
+    if TALK & set(re.findall("[a-z]+", flow["name"].lower())):
+        return "name"
+    if flow.get("class") in TALK_DSCP:
+        return f"DSCP {TALK_DSCP[flow['class']]}"
+    small = packet_bytes(flow) <= TALK_PACKET and in_base_unit(flow["rate"]) <= TALK_BPS
+    return "rate and packet size" if small and flow["kind"] == "udp" else None
 
 
 def packet_bytes(flow: Resolved) -> int:

@@ -149,13 +149,17 @@ def conclusion(done: Recommendation) -> list[str]:
     unsure = sum(answer is None for answer in kept)
     names = f"{', '.join(best[:-1])} and {best[-1]}" if len(best) > 1 else best[0]
     tied = " are tied" if len(best) > 1 else " is best"
+    apart = ["what distinguishes them:", *(f"  {line}" for line in done.distinctions)] if done.distinctions else []
     if not lost and not unsure:
-        return [f"{names}{tied}: all goals are kept."]
+        if len(best) > 1 and any(goal.bound is not None for goal in done.goals):
+            return [f"{names}: {'both' if len(best) == 2 else f'all {len(best)}'} will do, all goals are kept.", *apart]
+        return [f"{names}{tied}: all goals are kept.", *apart]
     parts = [f"{lost} of {len(kept)} goals not kept" if lost else "", f"{unsure} left open" if unsure else ""]
     lines = [f"{names}{tied}, with {' and '.join(filter(None, parts))}."]
     for number, goal in enumerate(done.goals):
         if all(each.kept[number] is False for each in done.ranking):
             lines.append(f"no discipline keeps: {goal.text}")
+    lines += apart
     if unsure:
         lines.append("more seeds make intervals narrower: --seeds")
     return lines

@@ -1,7 +1,8 @@
 """The order of disciplines by goals: levels, each of what is as good as the best of those that are left.
 
 Disciplines that miss the fewest goals come first, and of them those of which the intervals leave the fewest open. Among
-equals the goals decide one after another. One discipline is better than another in a goal when the paired interval
+equals the goals decide one after another. Of those that keep all goals only `least` and `most` go on to decide: whoever
+asked for a bound has it, and they are tied. One discipline is better than another in a goal when the paired interval
 tells them apart and the means differ by more than the tolerance. "As good as" is not
 transitive (10 and 10.4 ms, 10.4 and 10.8 ms), so a goal divides into levels from the best on: those than which none is
 better, then the same among the rest, with the tolerance of their own best value. Of one level the next goal decides.
@@ -43,7 +44,7 @@ class Ranked:
 
 def ranking(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[Goal] = ()) -> list[Ranked]:
     """The disciplines by goals kept, then by the goals in order, then by those that decide `among_equals`, then by how
-    little they remember of flows; those of one rank by label."""
+    little they remember of flows."""
     declared = {each["name"]: each["memory"] for each in json.loads(_core.declarations())["disciplines"]}
     memory = {label: declared.get(name) for label, name in comparison.names.items()}
     kept = {
@@ -62,11 +63,43 @@ def ranking(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[G
     named += [(goal.text.rpartition(" least ")[0], goal) for goal in among_equals]
     for labels in _classes(list(kept), missed):
         behind = "goals kept" if ranked else ""
-        for split, level in _levels(comparison, labels, named):
-            for at, tied in enumerate(_classes(level, state)):
+        enough = missed(labels[0]) == (0, 0) and any(goal.bound is not None for goal in by)
+        deciding = [(name, goal) for name, goal in named if goal in by and goal.bound is None] if enough else named
+        for split, level in _levels(comparison, labels, deciding):
+            if enough:  # tied; listed in the order that all goals would give
+                order = {
+                    label: at for at, (_, equal) in enumerate(_levels(comparison, level, named)) for label in equal
+                }
+                groups = [sorted(level, key=lambda label: (order[label], state(label), label))]
+            else:
+                groups = _classes(level, state)
+            for at, tied in enumerate(groups):
                 why, rank = "state" if at else split or behind, len(ranked) + 1
                 ranked += [Ranked(rank, label, kept[label], memory[label], why) for label in tied]
     return ranked
+
+
+def distinctions(comparison: Comparison, tied: Sequence[Ranked], goals: Sequence[Goal]) -> list[str]:
+    """What distinguishes disciplines of one rank: of each quantity that `goals` are about in which they are told apart
+    the best, with the range of the means, then what they remember of flows."""
+    labels = [each.label for each in tied]
+    lines = []
+    for goal in goals:
+        least = goal.sense == "below"
+        best = comparison.best(goal.column, goal.metric, labels, "least" if least else "most", goal.within)
+        means = {label: comparison.mean(label, goal.column) for label in labels}
+        known = sorted((row["mean"], label) for label, row in means.items() if row["mean"] is not None)
+        if 0 < len(best) < len(known):
+            low, high = (goal.value(means[label] | {"half_width": None}) for _, label in (known[0], known[-1]))
+            what = f"{goal.group or ''} {goal.metric.word.replace('_', ' ')}".strip()
+            lines.append(f"{what}: {low} to {high}, {'least' if least else 'most'} with {', '.join(best)}")
+    remembered: dict[str, list[str]] = {}
+    for each in sorted(tied, key=lambda each: [*MEMORY, None].index(each.memory)):
+        remembered.setdefault(each.memory or "what it does not say", []).append(each.label)
+    if len(remembered) > 1:
+        said = "; ".join(f"{', '.join(names)}: {much}" for much, names in remembered.items())
+        lines.append(f"what they remember of flows: {said}")
+    return lines
 
 
 def _classes(labels: Sequence[str], key: Callable[[str], tuple[int, ...]]) -> list[list[str]]:

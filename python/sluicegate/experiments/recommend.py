@@ -24,20 +24,20 @@ from .. import _core, scenario, traps
 from ..deploy import Deployment, Undeployable, dummynet, linux
 from ..deploy.target import interface
 from ..design.footing import footing
-from ..goals import Goal, Known, known
+from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
-from ..measures import GROUP, LINK
-from ..paths import Place, links, places
-from ..quantities import in_base_unit, rate_text
+from ..paths import Place, places
+from ..quantities import in_base_unit
 from ..result_object import Frames, ResultObject
 from ..stats import CONFIDENCE
-from ..traffic import UNRESPONSIVE, Traffic, packet_bytes, typical_rtt_ns
+from ..traffic import Traffic, typical_rtt_ns
 from . import recommend_page
+from .assumed import assume, beyond
 from .compare import Comparison, Progress, compare
 from .disciplines import Choice, Listed, choices
 from .engine import cores, seed_numbers
-from .ranking import LESS_STATE, MEMORY, ranking
+from .ranking import LESS_STATE, MEMORY, distinctions, ranking
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,23 +75,6 @@ RECORD = "recommendation.json"
 SEEDS = 5
 """How many seeds unless told."""
 
-EASY_LOSS = "1 %"
-"""What flows that send less than their share may lose, when nobody says otherwise: more is heard in calls without
-concealment (ITU-T G.113, Appendix I)."""
-
-EASY_DELAY_NS = 50_000_000
-"""What their packets may be delayed at the 99th percentile beyond the base one-way delay, when nobody says otherwise:
-of the 150 ms of ITU-T G.114 coders, jitter buffers and the path take the rest."""
-
-FAIR_PART = 0.9
-"""What transfers shall get of their max-min fair share, when nobody says otherwise."""
-
-VARYING_PART = 0.6
-"""The same where the rate of a link varies by a trace: the measured part of a trace may carry less than its mean, and
-what is carried at once after a pause goes to queues that were long before. Over the trace lte FQ-CoDel and CAKE use
-75 % of the mean in runs of 60 s and 66 to 68 % in runs of 8 s; Drop Tail with 1000 packets 90 % and 79 %."""
-
-
 DEV = "DEV"
 """What stands for the interface in commands when nobody names it."""
 
@@ -103,9 +86,10 @@ class Recommendation(ResultObject):
         ranking: The disciplines (`Ranked`), the best first.
         goals: What they are ranked by, in order.
         among_equals: What decides where these do not, in order: little delay for each group that none of them is about,
-            in the words of goals, then less state about flows.
+            in the words of goals, then less state about flows. Those that keep all bounds are tied all the same.
         assumed: Whether the goals were assumed because none was stated.
         notes: Which groups no goal was assumed for, or less than usual, and why; which goals nothing can keep.
+        distinctions: What distinguishes the disciplines of rank 1, where there are several.
         left_out: Disciplines that were not run, and why.
         comparison: The runs, with all means and intervals.
         system: What it is to be deployed on, if that was said.
@@ -126,6 +110,8 @@ class Recommendation(ResultObject):
         then = parsed([f"{name} delay least" for name in others], about)
         self.among_equals = [*(goal.text for goal in then), LESS_STATE]
         self.ranking = ranking(comparison, self.goals, then)
+        tied = [each for each in self.ranking if each.rank == 1]
+        self.distinctions = distinctions(comparison, tied, [*self.goals, *then]) if len(tied) > 1 else []
         self.summary = comparison.summary
 
     @classmethod
@@ -174,7 +160,7 @@ class Recommendation(ResultObject):
         """The page: goals and ranking, how to deploy the best, and the comparison."""
         return recommend_page.page(
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed, self.notes, self.left_out,
-            self.system, self.chosen, self.deployment,
+            self.system, self.chosen, self.deployment, self.distinctions,
         ).html()  # fmt: skip
 
     def overview(self) -> Table:
@@ -215,6 +201,7 @@ class Recommendation(ResultObject):
                 }
                 for each in self.ranking
             ],
+            "distinctions": self.distinctions,
             "notes": self.notes,
             "left_out": self.left_out,
             "best": [
@@ -393,82 +380,6 @@ def buffer(place: Place, rtt_ns: float) -> tuple[int, float]:
     where no transfer has one."""
     rtt_ns = rtt_ns or 100e6
     return max(LEAST_BUFFER, math.ceil(rtt_ns / place.time_ns(PACKET))), rtt_ns
-
-
-def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
-    """Goals that a person probably has, and what is said of groups that get none.
-
-    Flows that send by the clock and ask for less than their max-min fair share shall lose and wait little; transfers
-    shall get most of their share, less of it where a link's rate varies; users and transfers that end shall wait as
-    little as can be had. A group that sends more than its share whatever happens, if only in bursts, has no goal.
-    """
-    first, later, notes = [], [], []
-    warmup = in_base_unit(traffic.run["warmup"])
-    for name in about.groups:
-        groups = [group for group in traffic.groups if group.flow["name"] == name and group.path.places]
-        kinds = {group.flow["kind"] for group in groups}
-        if not groups:
-            notes.append(f"{name}: no goal, it crosses no link under study")
-        elif not any(traffic.seconds(group, warmup) for group in groups):
-            notes.append(f"{name}: no goal, it sends nothing in the measured window")
-        elif kinds <= {*UNRESPONSIVE, "telnet"}:
-            peaks = [(group, in_base_unit(group.flow["rate"])) for group in groups if "rate" in group.flow]
-            if any(peak > 1.001 * traffic.share_of(group, peak) for group, peak in peaks):
-                notes.append(f"{name}: no goal, it sends more than its share whatever happens to its packets")
-                continue
-            base = max(group.path.rtt.typical_ns for group in groups) / 2
-            delay = math.ceil((base + EASY_DELAY_NS) / 1e6)
-            first += [(name, f"loss below {EASY_LOSS}"), (name, f"p99 below {delay} ms")]
-        elif kinds == {"tcp"} and all(group.lasting and "size" not in group.flow for group in groups):
-            share = sum(group.count * traffic.share(group) for group in groups)
-            varying = {link.name: None for group in groups for link in group.path.links if link.varies}
-            wanted = VARYING_PART if varying else FAIR_PART
-            if varying:
-                notes.append(
-                    f"{name}: {100 * wanted:.0f} % of its fair share is assumed to be enough, because the rate of "
-                    f"{' and '.join(varying)} varies"
-                )
-            part = max(1, math.floor(100 * wanted * min(1, share / about.groups[name])))
-            later.append((name, f"utilisation above {part} %"))
-        elif kinds <= {"http", "connections"}:
-            first.append((name, "response p50 least"))
-        elif kinds == {"tcp"} and all("size" in group.flow for group in groups):
-            first.append((name, "completion p50 least"))
-        else:
-            notes.append(f"{name}: no goal, its flows are of several kinds")
-    return parsed([f"{name} {what}" for name, what in first + later], about), notes
-
-
-def beyond(found: Iterable[Goal], traffic: Traffic) -> list[str]:
-    """What is said of goals above what a link can carry: frames and cells take their part of its rate, and throughput
-    and utilisation count IP packets alone. Links whose rate varies may carry more than their mean rate."""
-    notes = []
-    for goal in found:
-        if goal.bound is None or goal.sense != "above":
-            continue
-        if goal.group is not None and goal.metric is GROUP["throughput"]:
-            there = [group for group in traffic.groups if group.flow["name"] == goal.group]
-            common = set.intersection(*({link.name for link in group.path.links} for group in there))
-        elif goal.metric is LINK["utilisation"]:
-            name = goal.column.removesuffix(f".{goal.metric.name}")
-            common = {places(traffic.resolved)[0].name if name == goal.column else name}
-            there = traffic.at[next(iter(common))]
-        else:
-            continue
-        lengths = {packet_bytes(group.flow) for group in there}
-        for link in links(traffic.resolved):
-            if link.name not in common or link.varies or not lengths:
-                continue
-            length = max(lengths, key=lambda length: 1 / link.cost(length))
-            part = 1 / link.cost(length)
-            bound = goal.bound if goal.group is None else goal.bound / link.rate_bps
-            if part < 1 and bound > part:
-                notes.append(
-                    f'"{goal.text}" cannot be kept: framing leaves packets of {length} bytes at most '
-                    f"{100 * part:.1f} % of {link.name}, {rate_text(part * link.rate_bps)}"
-                )
-                break
-    return notes
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:

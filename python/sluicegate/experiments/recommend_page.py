@@ -20,7 +20,7 @@ SYSTEMS = {"linux": "Linux", "freebsd": "FreeBSD"}
 def page(
     done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal], among_equals: Sequence[str],
     assumed: bool, notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
-    chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment],
+    chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment], distinctions: Sequence[str],
 ) -> Page:  # fmt: skip
     """The page."""
     found = compare_page.page(done)
@@ -28,7 +28,7 @@ def page(
     kept = next(each.kept for each in ranking if each.rank == 1)
     held = sum(answer is True for answer in kept)
     names = f"{', '.join(best[:-1])} and {best[-1]} are tied" if len(best) > 1 else f"{best[0]} is best"
-    lead = [f"{names}: {held} of {len(kept)} goals kept."]
+    lead = [f"{names}: {held} of {len(kept)} goals kept.", *distinctions]
     stated = "Goals, assumed because none is stated" if assumed else "Goals"
     first = Section(
         "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
