@@ -30,16 +30,17 @@ PER_WEB_USER_BPS = 10_500
 
 
 TALK = frozenset(
-    ["call", "calls", "voip", "voice", "phone", "telephone", "telephony", "talk", "meeting", "meetings", "conference", "conferences", "videocall", "videocalls", "game", "games", "gaming", "gamer"]
-)  # fmt: skip
+    {"call", "calls", "voip", "voice", "phone", "telephone", "telephony", "talk", "meeting", "meetings", "conference"}
+    | {"conferences", "videocall", "videocalls", "game", "games", "gaming", "gamer"}
+)
 """Words in names of groups that are calls and games."""
 
 TALK_DSCP = {46: "EF", 44: "VOICE-ADMIT", 40: "CS5", 34: "AF41", 36: "AF42", 38: "AF43", 32: "CS4"}
 """The DSCPs of telephony, its signalling, conferences and interactive video and games (RFC 4594, Fig. 3; RFC 5865)."""
 
 TALK_PACKET, TALK_BPS = 300, 200_000
-"""Bytes and bit/s up to which a steady flow is taken for a voice or a game: G.711 sends 200 bytes each 20 ms, games some
-50 to 300 bytes 20 to 128 times a second, and transfers fill their packets."""
+"""Bytes and bit/s up to which a steady flow is taken for a voice or a game: G.711 sends 200 bytes each 20 ms, games
+some 50 to 300 bytes 20 to 128 times a second, and transfers fill their packets."""
 
 
 @dataclass(frozen=True, eq=False)
