@@ -61,24 +61,31 @@ static __always_inline fix divided(fix x, __u64 n)
 	return x < 0 ? -(fix)quotient : (fix)quotient;
 }
 
-/* a·b/c, rounded down, at most MOST; c is not zero. By long division, for what is computed some hundred times in a second. */
+/* a·b/c, rounded down, at most MOST; c is not zero. By long division, for what is computed some hundred times in a second. In
+ * memory, where the verifier does not follow each value. */
+struct {
+	__u64 rest, low, quotient;
+} division;
+
 static __noinline __u64 ratio(__u64 a, __u64 b, __u64 c)
 {
-	__u64 rest = mul_high(a, b), low = a * b, quotient = 0;
 	__u32 k;
-	if (rest >= c)
+	division.rest = mul_high(a, b);
+	division.low = a * b;
+	division.quotient = 0;
+	if (division.rest >= c)
 		return MOST;
 	FOR(k, 64) {
-		bool carry = rest >> 63;
-		rest = rest << 1 | low >> 63;
-		low <<= 1;
-		quotient <<= 1;
-		if (carry || rest >= c) {
-			rest -= c;
-			quotient |= 1;
+		bool carry = division.rest >> 63;
+		division.rest = division.rest << 1 | division.low >> 63;
+		division.low <<= 1;
+		division.quotient <<= 1;
+		if (carry || division.rest >= c) {
+			division.rest -= c;
+			division.quotient |= 1;
 		}
 	}
-	return quotient < MOST ? quotient : MOST;
+	return division.quotient < MOST ? division.quotient : MOST;
 }
 
 /* 2^(-f/2^64) with 63 binary places, by Taylor's series: terms (ln 2)^k/k!, of which the first that is left out is below 2^-57. */
@@ -99,7 +106,7 @@ struct halving {
 };
 
 /* 2^-(n·h) with 63 binary places. */
-static __always_inline __u64 halved(__u64 n, const struct halving *h)
+static __noinline __u64 halved(__u64 n, const struct halving *h)
 {
 	__u64 high = mul_high(n, h->m), low = n * h->m;
 	__u32 e = h->e & 63;

@@ -355,6 +355,11 @@ fn one_of<T: Copy>(stream: &mut Stream, values: &[T]) -> T {
     values[stream.below(values.len() as u64) as usize]
 }
 
+/// No ratio of whole numbers: with one, a share can meet a count exactly, and the last binary place says what follows.
+fn random_gain(stream: &mut Stream) -> f64 {
+    0.1 + 0.5 * stream.uniform()
+}
+
 fn random_limit(stream: &mut Stream) -> Size {
     one_of(stream, &[Size::Packets(20), Size::Packets(150), Size::Packets(420), Size::Bytes(60_000)])
 }
@@ -410,7 +415,9 @@ fn dcn() {
                 hb_flows: one_of(stream, &[10, 8192]),
                 ..DcnParams::defaults(&LINK).unwrap()
             });
-            let (a, b) = one_of(stream, &[(None, None), (None, None), (None, Some(0.02)), (Some(0.01), Some(0.02))]);
+            let (gain, less) = (random_gain(stream), random_gain(stream));
+            let (a, b) =
+                one_of(stream, &[(None, None), (None, None), (None, Some(gain)), (Some(gain * less), Some(gain))]);
             DcnParams {
                 q_ref: Size::Packets(stream.below(60)),
                 limit: random_limit(stream),
@@ -419,10 +426,9 @@ fn dcn() {
                 t_update: one_of(stream, &[Span(6_250_000), Span(9_999_999)]),
                 law: one_of(stream, &[ControlLaw::Corrected, ControlLaw::Corrected, ControlLaw::Printed]),
                 count: one_of(stream, &[Count::Forwarded, Count::Arrived]),
-                // 0.1 is another number with 40 binary places than with 53: 1 − 10·0.1 is 5·10⁻¹² or 10⁻¹⁶, and whether a flow
-                // leaves HB is decided by such a rest.
-                p_ref_min: 0.125,
-                p_ref_max: one_of(stream, &[None, None, Some(1000.0)]),
+                p_ref_min: 0.1 + 0.1 * stream.uniform(),
+                p_ref_max: one_of(stream, &[None, None, Some(1000.0)]).map(|most| most + stream.uniform()),
+                gain: random_gain(stream),
                 a,
                 b,
                 ..params
@@ -439,14 +445,15 @@ fn afd() {
         random: |stream, old| {
             let b = one_of(stream, &[20, 500, 5000]);
             let params = old.cloned().unwrap_or_else(|| AfdParams { b, ..AfdParams::defaults(&LINK).unwrap() });
+            let (beta, less) = (4.0 * random_gain(stream), random_gain(stream));
             let (alpha, beta) =
-                one_of(stream, &[(None, None), (None, None), (None, Some(0.3)), (Some(1.7), Some(1.8))]);
+                one_of(stream, &[(None, None), (None, None), (None, Some(beta)), (Some(beta * less), Some(beta))]);
             AfdParams {
                 q_ref: Size::Packets(stream.below(100)),
                 limit: random_limit(stream),
                 s: one_of(stream, &[1.0, 5.0, 12.5]),
                 w: one_of(stream, &[160.0, 33.3]),
-                gain: one_of(stream, &[2.0 / 9.0, 0.9]),
+                gain: random_gain(stream),
                 alpha,
                 beta,
                 ..params
