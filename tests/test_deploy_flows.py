@@ -253,7 +253,7 @@ def test_cake_counts_the_framing_of_the_link_where_it_has_none(tmp_path: Path, n
     assert not any("not deployed: overhead" in said for said in done.remarks)
 
 
-@pytest.mark.parametrize("own", ["mpu = 64", 'atm = "ptm"', "overhead = 4", 'bandwidth = "9 Mbit/s"'])
+@pytest.mark.parametrize("own", ["mpu = 64", 'atm = "ptm"', "overhead = 4"])
 def test_a_framing_of_cake_s_own_stays(tmp_path: Path, own: str) -> None:
     queue, done = of(tmp_path, "cake", own, 'framing = "atm"')
     request = sent(done.lines[0])

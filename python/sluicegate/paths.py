@@ -146,6 +146,12 @@ def places(resolved: Resolved) -> list[Place]:
     return [link for link in links(resolved) if link.managed]
 
 
+def queue_at(resolved: Resolved, link: str) -> Resolved:
+    """The queue of a link that [queue] manages; the opposite direction of a dumbbell may have one of its own."""
+    own: Resolved | None = resolved["network"].get(REVERSE, {}).get("queue") if link == REVERSE else None
+    return own or resolved["queue"]
+
+
 def paths(resolved: Resolved) -> list[Path]:
     """The path of each entry of [[flows]]."""
     known = links(resolved)

@@ -8,11 +8,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TextIO
 
 import typer
 
 from ..progress import Update, bar
+
+if TYPE_CHECKING:
+    from ..deploy import Access
 
 P = ParamSpec("P")
 
@@ -138,6 +141,16 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as queue.discipline=red. Repeatable."),
 ]
+Wan = Annotated[
+    str | None,
+    typer.Option("--wan", metavar="NAME", help="Of an access line: the interface to the network. Both directions."),
+]
+Lan = Annotated[
+    str | None, typer.Option("--lan", metavar="NAME", help="The one to the home, for the download. [an ifb device]")
+]
+Margin = Annotated[
+    str, typer.Option("--margin", metavar="PART", help="How far below the line's rate shapers stay, with --wan.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -193,6 +206,24 @@ def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
             raise Refusal(f"--set {text}: must be KEY=VALUE, such as queue.discipline=red")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def access_line(wan: str | None, lan: str | None, margin: str, multiqueue: bool = False) -> Access | None:
+    """The interfaces of --wan and --lan; None without. Raises `Refusal`."""
+    from ..deploy import Access, Undeployable
+
+    if wan is None:
+        if lan is not None:
+            raise Refusal("--lan: it takes the download of the line that --wan names")
+        return None
+    try:
+        part = float(margin.removesuffix("%")) / 100
+    except ValueError:
+        raise Refusal(f"--margin {margin}: must be a part of the rate, such as 5 %") from None
+    try:
+        return Access(wan=wan, lan=lan, margin=part, multiqueue=multiqueue)
+    except Undeployable as error:
+        raise Refusal(f"--wan, --lan, --margin: {error}") from None
 
 
 def nearest(given: str, known: list[str]) -> str:

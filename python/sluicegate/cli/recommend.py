@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import MOST_SEEDS, File, Jobs, Json, Quiet, Refusal, Set, answers, app, many_runs, parse_sets, print_table
+from .common import (
+    MOST_SEEDS,
+    File,
+    Jobs,
+    Json,
+    Lan,
+    Margin,
+    Quiet,
+    Refusal,
+    Set,
+    Wan,
+    access_line,
+    answers,
+    app,
+    many_runs,
+    parse_sets,
+    print_table,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..experiments.recommend import Recommendation
@@ -27,6 +45,7 @@ SHOWN = 8
 \b
 sluicegate recommend office.toml --goal "voip p99 below 30 ms" --goal "transfers utilisation above 90 %"
 sluicegate recommend office.toml --deployable linux --dev eth0
+sluicegate recommend home.toml --deployable linux --wan wan0
 sluicegate recommend office.toml --state none
 """,
 )
@@ -50,6 +69,9 @@ def recommend(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each with seeds 1 to N.")] = 5,
     dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the commands.")] = "DEV",
+    wan: Wan = None,
+    lan: Lan = None,
+    margin: Margin = "5 %",
     sets: Set = None,
     jobs: Jobs = None,
     out: Annotated[
@@ -71,6 +93,9 @@ def recommend(
         raise Refusal(f"--deployable {deployable}: must be linux or freebsd")
     if state not in recommendation.STATES:
         raise Refusal(f"--state {state}: must be none, small or any")
+    line = access_line(wan, lan, margin)
+    if line is not None and (dev != "DEV" or deployable == "freebsd"):
+        raise Refusal("--wan: it gives both directions on Linux; leave out --dev and --deployable freebsd")
     try:
         interface(dev)
     except Undeployable as error:
@@ -87,6 +112,7 @@ def recommend(
             jobs=jobs,
             out=out,
             dev=dev,
+            access=line,
             progress=progress,
         )
     if quiet:
@@ -166,21 +192,33 @@ def conclusion(done: Recommendation) -> list[str]:
 
 
 def print_deployment(done: Recommendation) -> None:
-    """Print the commands for each of the best, with what will differ there, or why there are none."""
+    """Print the commands for the first of the best that has some, with what will differ, or why there are none."""
     from ..deploy import Undeployable
 
     named = {"linux": "Linux", "freebsd": "FreeBSD"}[done.system or "linux"]
-    for label in done.best():
-        if chosen := done.chosen(label):
-            values = ", ".join(f"{key} = {value}" for key, value in chosen.items())
-            print(f"{label} has, chosen for the link: {values}")
+    best, failed = done.best(), []
+    for label in best:
+        chosen = done.chosen(label)
         try:
             found = done.deployment(label)
         except Undeployable as error:
-            print(f"{label} cannot be deployed on {named} by a command: {error}")
-            if done.system is None:
-                print("  --deployable linux, or freebsd, leaves out what the system does not have")
+            failed.append((label, chosen, str(error)))
             continue
+        print_chosen(label, chosen)
         print(f"to deploy {label} on {named}, as root:")
         for line in found.text().splitlines():
             print(f"  {line}")
+        if len(best) > 1:
+            print(f"the same for {', '.join(each for each in best if each != label)}: --disciplines NAME")
+        return
+    for label, chosen, why in failed:
+        print_chosen(label, chosen)
+        print(f"{label} cannot be deployed on {named} by a command: {why}")
+    if done.system is None:
+        print("  --deployable linux, or freebsd, leaves out what the system does not have")
+
+
+def print_chosen(label: str, chosen: Mapping[str, str]) -> None:
+    """Print the parameters that were chosen for the link, if any were."""
+    if chosen:
+        print(f"{label} has, chosen for the link: {', '.join(f'{key} = {value}' for key, value in chosen.items())}")

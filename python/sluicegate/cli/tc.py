@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import File, Json, Refusal, Set, answers, app, parse_sets
+from .common import File, Json, Lan, Margin, Refusal, Set, Wan, access_line, answers, app, nearest, parse_sets
 
 
 @app.command(
@@ -17,6 +17,8 @@ from .common import File, Json, Refusal, Set, answers, app, parse_sets
 \b
 sluicegate tc unresponsive --set queue.discipline=fq_codel --dev eth0
 sluicegate tc topology --link second --dev eth0
+sluicegate tc dsl --set queue.discipline=cake --wan ppp0
+sluicegate tc cable --set queue.discipline=cake --wan eth0 --lan br0 --format networkd
 sluicegate tc unresponsive --set queue.discipline=pie --freebsd --dev em0
 """,
 )
@@ -28,37 +30,61 @@ def tc(
     link: Annotated[
         str | None, typer.Option(metavar="NAME", help="The link, where [queue] manages several. [bottleneck]")
     ] = None,
+    wan: Wan = None,
+    lan: Lan = None,
+    margin: Margin = "5 %",
+    cake_mq: Annotated[
+        bool, typer.Option("--cake-mq", help="CAKE in each transmit queue of the interface, from Linux 7.0 on.")
+    ] = False,
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="tc, networkd, nixos, openwrt (SQM) or networkmanager.")
+    ] = "tc",
     freebsd: Annotated[bool, typer.Option("--freebsd", help="Lines for dummynet: dnctl and ipfw.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print the commands that deploy a scenario's queue discipline, with what will differ there.
 
-    Remarks are comments, so that all of it is input for sh. A discipline without a counterpart is refused, exit code 2.
+    Of a two-way access line --wan gives both directions. Remarks are comments, so that all of it is input for sh. A
+    discipline without a counterpart is refused, exit code 2.
     """
     from .. import scenario
-    from ..deploy import Undeployable, dummynet, linux
-    from ..deploy.target import find_link, interface
+    from ..deploy import Undeployable, access, dummynet, formats, linux
+    from ..deploy.target import Position, find_link, interface
 
+    line = access_line(wan, lan, margin, cake_mq)
+    if form not in formats.FORMATS:
+        raise Refusal(f"--format {form}: {nearest(form, list(formats.FORMATS))}")
+    if freebsd and (line is not None or cake_mq or form != "tc"):
+        raise Refusal("--freebsd: --wan, --cake-mq and --format are for Linux; --link gives one direction")
+    if line is not None and (link is not None or dev != "DEV"):
+        raise Refusal("--wan: it gives both directions; leave out --link and --dev")
     try:
         interface(dev)
     except Undeployable as error:
         raise Refusal(f"--dev: {error}") from None
     resolved = scenario.check(file, sets=parse_sets(sets))
     try:
-        done = (dummynet if freebsd else linux).lines(resolved, dev, link)
+        if line is not None:
+            done = access.lines(resolved, line)
+        elif freebsd:
+            done = dummynet.lines(resolved, dev, link)
+        else:
+            done = linux.lines(resolved, dev, link, Position(multiqueue=cake_mq))
+        text = formats.FORMATS[form](done)
         place = find_link(resolved, link)
     except Undeployable as error:
         raise Refusal(f"{file}: {error}") from None
     if as_json:
+        about = {"dev": dev, "link": place.name, "rate_bps": place.rate}
         record = {
             "system": "freebsd" if freebsd else "linux",
             "discipline": resolved["queue"]["discipline"],
-            "dev": dev,
-            "link": place.name,
-            "rate_bps": place.rate,
+            **(about if line is None else {"wan": line.wan, "lan": line.down}),
             "lines": done.lines,
             "remarks": done.remarks,
         }
+        if form != "tc":
+            record["text"] = text
         print(json.dumps(record, ensure_ascii=False))
     else:
-        print(done.text(), end="")
+        print(text, end="")

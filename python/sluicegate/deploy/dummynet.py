@@ -10,9 +10,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..paths import Framing
+from ..paths import Framing, queue_at
 from ..quantities import rate_text
-from .target import Deployment, Link, Undeployable, Values, find_link, framing_text, interface, refusal
+from .target import Deployment, Link, Undeployable, Values, find_link, framing_text, interface, one_way, refusal
 
 __all__ = ["Deployment", "Undeployable", "deployable", "lines"]
 
@@ -216,7 +216,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
         raise Undeployable(
             f"a rate of {pipe.link.shown_rate}: dummynet keeps rates in 31 bits, {rate_text(MOST_RATE)} at most"
         )
-    values = Values(resolved["queue"])
+    pipe.say(one_way(resolved, link), bool(one_way(resolved, link)))
+    values = Values(queue_at(resolved, pipe.link.name))
     if not deployable(values.discipline):
         raise refusal(values.discipline, "dummynet", list(WRITERS), NEAREST)
     into = WRITERS[values.discipline](pipe, values)

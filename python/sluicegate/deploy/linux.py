@@ -12,9 +12,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..paths import queue_at
 from . import linux_classes, linux_flows, linux_queues, linux_red
 from .plan import Plan, Writer, fit, rate_word, sending_time
-from .target import ETHERNET, Deployment, Link, Undeployable, Values, find_link, interface, refusal
+from .target import (
+    ETHERNET,
+    FRONT,
+    Deployment,
+    Link,
+    Position,
+    Undeployable,
+    Values,
+    find_link,
+    interface,
+    one_way,
+    refusal,
+)  # fmt: skip
 
 __all__ = ["Deployment", "Undeployable", "deployable", "lines"]
 
@@ -67,21 +80,26 @@ def deployable(name: str) -> bool:
     return name in WRITERS
 
 
-def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Deployment:
+def lines(
+    resolved: Mapping[str, Any], dev: str, link: str | None = None, position: Position = FRONT
+) -> Deployment:  # fmt: skip
     """The commands that deploy the queue of a resolved scenario, as `sluicegate.check` returns it.
 
     `dev`: the interface, as `target.interface` takes it. `link`: which link of the network; a dumbbell's bottleneck,
-    or the only one with the queue, unless given. Raises Undeployable, for a class's discipline too.
+    or the only one with the queue, unless given. `position`: where the shaper stands. Raises Undeployable, for a
+    class's discipline too.
     """
-    place = find_link(resolved, link)
-    plan = Plan(shlex.quote(interface(dev)), place, WRITERS)
-    queue = resolved["queue"]
+    place = find_link(resolved, link, position.part)
+    plan = Plan(shlex.quote(interface(dev)), place, WRITERS, position)
+    plan.say(one_way(resolved, link), bool(one_way(resolved, link)))
+    queue = queue_at(resolved, place.name)
     refuse_unknown(queue)
     if queue["discipline"] == "cake":
         linux_flows.shaping_cake(plan, Values(queue))
     else:
         shape(plan)
         plan.install("parent 1:1", queue)
+        plan.say("several transmit queues help cake alone (cake_mq): htb has one lock", position.multiqueue)
     undo = ["root"] + ["clsact"] * plan.sets_tc_index
     plan.say(f"{' and '.join(f'`tc qdisc del dev {plan.dev} {what}`' for what in undo)} to undo it")
     plan.say("[[changes]] are not deployed: these are the values at the start", bool(resolved.get("changes")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..paths import Framing
 from .linux_queues import codel_words, pie_words
 from .plan import MOST, Plan, fit, rate_word
-from .target import Undeployable, Values, framing_text
+from .target import FRONT, Undeployable, Values, framing_text
 
 MEMORY = 32 << 20
 """Bytes: the default memory_limit of fq_codel and fq_pie."""
@@ -136,10 +136,13 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     else:
         rate = values.base("bandwidth")
         plan.say(f"the link of {link.shown_rate} below cake is not deployed: it is taken to be the slow link itself")
-    if framing == Framing() != link.framing and ("bandwidth" not in values or rate < values.base("bandwidth")):
+    if framing == Framing() != link.framing:
         framing = Framing(min(link.framing.around, CAKE_MOST), min(link.framing.least, CAKE_MOST), link.framing.cells)
         said = framing_words(framing).removeprefix("noatm ")
         plan.say(f"{said} is the framing of the link; shares between flows count it too")
+        plan.say(
+            "the scenario's cake with its own bandwidth counts none: queue.overhead simulates it", rate != link.rate
+        )
     plan.say(
         f"the {framing_text(link.framing)} of the link is not deployed: overhead, mpu and cells are cake's own",
         framing != link.framing != Framing(),
@@ -165,10 +168,23 @@ def framing_words(framing: Framing) -> str:
 def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> str:
     """cake. Its framing is always said: packets then count without the interface's header, as in the simulation."""
     filters = {"disabled": "no-ack-filter", "enabled": "ack-filter", "aggressive": "ack-filter-aggressive"}
-    said = f"cake {bandwidth} {values['diffserv']} {values['flowmode'].replace('_', '-')} nonat"
+    position = plan.position
+    kind, nat = "cake_mq" if position.multiqueue else "cake", "nat" if position.nat else "nonat"
+    said = f"{kind} {bandwidth} {values['diffserv']} {values['flowmode'].replace('_', '-')} {nat}"
     said += f" {'wash' if values['wash'] else 'nowash'} split-gso {filters[values['ack_filter']]}"
     said += f" rtt {plan.time(values, 'rtt')} {framing_words(framing)}"
-    said += " ingress" if values["ingress"] else " egress"
+    behind = values["ingress"] or position.behind
+    said += " ingress" if behind else " egress"
+    plan.say(
+        "ingress: what comes in has crossed the link already, so that dropped packets count; the scenario's queue "
+        "stands in front of it",
+        behind and not values["ingress"],
+    )
+    plan.say(
+        "cake_mq, a cake in each transmit queue under one rate, needs Linux 7.0 and a tc that knows it; it pays where "
+        "one processor cannot shape the rate, and has no autorate-ingress",
+        position.multiqueue,
+    )
     if "memlimit" in values:
         said += f" memlimit {plan.bytes(values, 'memlimit')}"
         plan.say("memlimit counts the kernel's memory for packets, not their bytes")
@@ -179,5 +195,7 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
         plan.say(f"target = {values['target']}: tc sets {us} us, rtt/20", values.base("target") != us * 1000)
     plan.say(f"limit = {values.get('limit')} is not deployed: cake has no limit but memlimit", "limit" in values)
     plan.say(f"mtu = {values['mtu']}: in Linux it is the MTU of the interface with its header")
-    plan.say("tins are chosen by DSCP, the scenario's class; hosts by address (say nat where this host translates)")
+    hosts = "hosts by address" if position != FRONT else "hosts by address (say nat where this host translates)"
+    plan.say(f"tins are chosen by DSCP, the scenario's class; {hosts}")
+    plan.say("nat: hosts are told by their addresses before this host translates them", position.nat)
     return said

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from ..quantities import duration, rate_text
-from .target import Deployment, Link, Undeployable, Values
+from .target import FRONT, Deployment, Link, Position, Undeployable, Values
 
 MOST = 2**32 - 1
 """tc reads sizes, times in microseconds and most rates in bytes per second into 32 bits."""
@@ -21,13 +21,14 @@ class Plan:
     Attributes:
         dev: The device, quoted for a shell.
         link: The link that the device stands for.
+        position: Where it stands to that link.
         lines: The commands so far.
         remarks: The remarks so far, each once.
         sets_tc_index: Whether the filters that a `gred` needs are there.
     """
 
-    def __init__(self, dev: str, link: Link, writers: Mapping[str, Writer]) -> None:
-        self.dev, self.link, self.writers = dev, link, writers
+    def __init__(self, dev: str, link: Link, writers: Mapping[str, Writer], position: Position = FRONT) -> None:
+        self.dev, self.link, self.writers, self.position = dev, link, writers, position
         self.lines: list[str] = []
         self.remarks: list[str] = []
         self.sets_tc_index = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from ..paths import Framing, links, paths
+from ..paths import REVERSE, Framing, links, paths
 from ..quantities import in_base_unit, rate_text
 
 ETHERNET = 14
@@ -15,6 +15,10 @@ ETHERNET = 14
 
 USUAL_PACKET = 1000
 """The length of a packet where no flow says it, in bytes: the simulator's own."""
+
+
+WHOLE = 1000
+"""bit/s: a part of a rate is cut to a multiple of it."""
 
 
 class Undeployable(Exception):
@@ -42,10 +46,34 @@ class Deployment:
 
     lines: list[str]
     remarks: list[str]
+    title: str = ""
+    parts: tuple[Deployment, ...] = ()
+    """Of an access line, what lines and remarks consist of: one for each direction."""
 
     def text(self) -> str:
         """All of it as input for sh: remarks are comments below the lines."""
-        return "".join(f"{line}\n" for line in self.lines) + "".join(f"# {remark}\n" for remark in self.remarks)
+        if self.parts:
+            return "".join(part.text() for part in self.parts)
+        said = [*([f"# {self.title}"] if self.title else []), *self.lines, *(f"# {remark}" for remark in self.remarks)]
+        return "".join(f"{line}\n" for line in said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """Where a shaper stands to the link that it stands for.
+
+    `part`: of the link's rate that it has. `nat`: there this host translates addresses. `behind`: packets have crossed
+    the link already. `multiqueue`: the interface has several transmit queues, for which there is `cake_mq`.
+    """
+
+    part: float = 1.0
+    nat: bool = False
+    behind: bool = False
+    multiqueue: bool = False
+
+
+FRONT = Position()
+"""In front of the link, with all of its rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +109,9 @@ class Link:
         return max(self.framing.around - ETHERNET, 0)
 
 
-def find_link(resolved: Mapping[str, Any], name: str | None) -> Link:
-    """The link of this name; None is the only one that [queue] manages, or a dumbbell's bottleneck.
+def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) -> Link:
+    """The link of this name, with `part` of its rate; None is the only one that [queue] manages, or a dumbbell's
+    bottleneck.
 
     Raises Undeployable when there is no such link, or when None could be several.
     """
@@ -104,12 +133,24 @@ def find_link(resolved: Mapping[str, Any], name: str | None) -> Link:
     place = known[name]
     return Link(
         name=name,
-        rate=place.rate_bps,
+        rate=place.rate_bps if part == 1 else int(place.rate_bps * part) // WHOLE * WHOLE or WHOLE,
         varies=place.varies,
         framing=place.framing,
         tx_ring=place.tx_ring,
         packet=_longest_packet(resolved, name),
         resolved_at=every[0].rate_bps,
+    )
+
+
+def one_way(resolved: Mapping[str, Any], link: str | None) -> str:
+    """What is said where nobody has chosen a direction of a two-way dumbbell; else nothing."""
+    network = resolved["network"]
+    if link is not None or REVERSE not in network:
+        return ""
+    forward, back = (rate_text(in_base_unit(each["rate"]), whole=True) for each in (network, network[REVERSE]))
+    return (
+        f"only one direction: the link bottleneck, {forward}, which on an access line is the download; the upload, "
+        f"link {REVERSE}, {back}, is missing: --wan NAME gives both, --link {REVERSE} that one"
     )
 
 

@@ -16,18 +16,19 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .. import _core, scenario, traps
-from ..deploy import Deployment, Undeployable, dummynet, linux
+from ..deploy import Access, Deployment, Undeployable, dummynet, linux
+from ..deploy import access as access_line
 from ..deploy.target import interface
 from ..design.footing import footing
 from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
-from ..paths import Place, places
+from ..paths import REVERSE, Place, places
 from ..quantities import in_base_unit
 from ..result_object import Frames, ResultObject
 from ..stats import CONFIDENCE
@@ -94,17 +95,18 @@ class Recommendation(ResultObject):
         comparison: The runs, with all means and intervals.
         system: What it is to be deployed on, if that was said.
         dev: The interface in the commands.
+        access: The interfaces of an access line, whose commands are for both directions; None: those of `dev` alone.
     """
 
     def __init__(
         self, comparison: Comparison, found: Sequence[Goal], assumed: bool, notes: Sequence[str],
         left_out: Mapping[str, str], system: System | None, resolved: Mapping[str, dict[str, Any]],
-        tuned: Mapping[str, dict[str, str]], dev: str = DEV,
+        tuned: Mapping[str, dict[str, str]], dev: str = DEV, access: Access | None = None,
     ) -> None:  # fmt: skip
         """`resolved`: the scenario under each discipline. `tuned`: what `suited` gave. Made by `recommend`."""
         self.comparison, self.goals, self.assumed = comparison, list(found), assumed
         self.notes, self.left_out, self.system = list(notes), dict(left_out), system
-        self._resolved, self._tuned, self.dev = resolved, dict(tuned), dev
+        self._resolved, self._tuned, self.dev, self.access = resolved, dict(tuned), dev, access
         about = known(next(iter(resolved.values()), comparison.summary["scenario"]))
         others = [name for name in about.groups if name not in {goal.group for goal in self.goals}]
         then = parsed([f"{name} delay least" for name in others], about)
@@ -122,7 +124,8 @@ class Recommendation(ResultObject):
         under = _under(comparison)
         goals = parsed(about["goals"], known(next(iter(under.values()), comparison.summary["scenario"])))
         assumed, notes, left_out, system = (about[key] for key in ("assumed", "notes", "left_out", "system"))
-        return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"], about["dev"])
+        line = Access(**about["access"]) if about["access"] else None
+        return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"], about["dev"], line)
 
     def write(self, directory: str | Path) -> Path:
         """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
@@ -131,6 +134,7 @@ class Recommendation(ResultObject):
         Raises OSError."""
         about = {"goals": [goal.text for goal in self.goals], "assumed": self.assumed, "notes": self.notes}
         about |= {"left_out": self.left_out, "system": self.system, "chosen": self._tuned, "dev": self.dev}
+        about |= {"access": None if self.access is None else asdict(self.access)}
         with staged(directory) as folder:
             self.comparison.write_files(folder, self.html())
             write_parquet(self.tables["ranking"], folder / "ranking.parquet")
@@ -176,10 +180,15 @@ class Recommendation(ResultObject):
         return dict(self._tuned[label])
 
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
-        """The commands that deploy a discipline as it was run on the first link under study. `dev`, `system`: default
-        what was asked for, else Linux. Raises `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
-        lines = dummynet.lines if (system or self.system) == "freebsd" else linux.lines
-        return lines(self._resolved[label], dev or self.dev, places(self._resolved[label])[0].name)
+        """The commands that deploy a discipline as it was run: of an access line in both directions, unless `dev` is
+        given, else on the first link under study. `dev`, `system`: default what was asked for, else Linux. Raises
+        `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
+        resolved, system = self._resolved[label], system or self.system
+        if self.access is not None and dev is None and system != "freebsd":
+            return access_line.lines(resolved, self.access)
+        lines = dummynet.lines if system == "freebsd" else linux.lines
+        first = None if REVERSE in resolved["network"] else places(resolved)[0].name
+        return lines(resolved, dev or self.dev, first)
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it."""
@@ -237,6 +246,7 @@ def recommend(
     jobs: int | None = None,
     out: str | Path | None = None,
     dev: str = DEV,
+    access: Access | None = None,
     progress: Progress | bool | None = None,
 ) -> Recommendation:
     """Rank the disciplines that fit by goals for the groups of flows of a scenario.
@@ -246,7 +256,8 @@ def recommend(
     of their weight; default those of
     run.goals, else some are assumed. `deployable`: only what Linux, or FreeBSD's dummynet, has. `state`: what may be
     remembered of flows: "none", "small" (bounded, however many flows there are) or "any". `disciplines`: among these
-    alone. `dev`: the interface in the commands that deploy the best.
+    alone. `dev`: the interface in the commands that deploy the best. `access`: instead those of a two-way access line,
+    `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions.
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
     """
@@ -259,6 +270,8 @@ def recommend(
     text, name, own = given.text(), given.name, given.sets
     with given.told():
         resolved = json.loads(_core.check(text, name, own))
+    if access is not None and REVERSE not in resolved["network"]:
+        raise _core.ScenarioError(f"{name}: {access_line.ONE_WAY}")
     traffic, about = Traffic(resolved), known(resolved)
     notes: list[str] = []
     if goals is not None:
@@ -274,7 +287,8 @@ def recommend(
     if not assumed:
         notes += beyond(found, traffic)
     if len(about.links) > 1:
-        notes.append(f"without a group, quantities are those of link {about.links[0][0]}, as are the commands")
+        commands = ", as are the commands" if access is None else ""
+        notes.append(f"without a group, quantities are those of link {about.links[0][0]}{commands}")
     listed, left_out = candidates(resolved, deployable, state, disciplines)
     tuned = {choice.label: suited(text, name, own, traffic, choice) for choice in listed}
     chosen = [replace(each, values=(*tuned[each.label].items(), *each.values)) for each in listed]
@@ -284,7 +298,8 @@ def recommend(
         network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
         out=out, progress=progress,
     )  # fmt: skip
-    done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev)
+    done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
+                          access)  # fmt: skip
     if out is not None:
         done.write(out)
     return done

@@ -1,0 +1,102 @@
+"""An access line as a pair of shapers: what leaves a router towards the network, and what comes in.
+
+Only what leaves by an interface can be queued there. The upload leaves by the interface to the network (`wan`). The
+download has come by the slow link already: it is held back behind it, where it leaves towards the home (`lan`), or,
+without such an interface, in an `ifb` device that all passes that comes in by `wan`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..paths import REVERSE
+from . import linux
+from .target import LONGEST_NAME, Deployment, Position, Undeployable, find_link, interface
+
+DOWN = "bottleneck"
+"""The link of a two-way dumbbell that is the download; `REVERSE` is the upload."""
+
+MARGIN = 0.05
+"""How far below the rate of the line a shaper stays, so that the queue forms in it and not in the modem: of the 5 to
+10 % that manuals of routers name (OpenWrt, SQM) the less, for framing is counted by itself here."""
+
+
+ONE_WAY = "an access line has two directions: say in [network.reverse] the rate of its upload"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """The interfaces of an access line, as `target.interface` takes them, and how its shapers stand to it.
+
+    `wan`: towards the network. `lan`: towards the home; None: an ifb device. `margin`: a part of the line's rate.
+    `multiqueue`: the interfaces have several transmit queues (`cake_mq`).
+    """
+
+    wan: str
+    lan: str | None = None
+    margin: float = MARGIN
+    multiqueue: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises Undeployable."""
+        for name in filter(None, (self.wan, self.lan)):
+            interface(name)
+        if self.lan == self.wan:
+            raise Undeployable(f"{self.wan}: one interface cannot be both sides of a router")
+        if not 0 <= self.margin < 1:
+            raise Undeployable(f"a margin of {100 * self.margin:g} %: must be at least 0 % and below 100 %")
+
+    @property
+    def down(self) -> str:
+        """The interface that the download leaves by."""
+        return self.lan or f"ifb4{self.wan}"[:LONGEST_NAME]
+
+
+def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
+    """The commands that deploy the queues of both directions of a resolved scenario. Raises Undeployable."""
+    if REVERSE not in resolved["network"]:
+        raise Undeployable(ONE_WAY)
+    up = _direction(resolved, access, REVERSE, access.wan, Position(nat=True, **_position(access)))
+    inside = access.lan is not None
+    down = _direction(resolved, access, DOWN, access.down, Position(nat=not inside, behind=True, **_position(access)))
+    if not inside:
+        wan, ifb = shlex.quote(access.wan), shlex.quote(access.down)
+        down.lines[:0] = [
+            f"ip link add {ifb} type ifb",
+            f"ip link set dev {ifb} up",
+            f"tc qdisc add dev {wan} handle ffff: ingress",
+            f"tc filter add dev {wan} parent ffff: protocol all prio 1 matchall "
+            f"action mirred egress redirect dev {ifb}",
+        ]
+        down.remarks.append(f"`tc qdisc del dev {wan} ingress` and `ip link del {ifb}` to undo that")
+    else:
+        down.remarks.append(
+            f"what the router itself sends to the home, from a disk for example, counts as download on {access.lan}"
+        )
+    known = set(up.remarks)
+    parts = (up, Deployment(lines=down.lines, remarks=[each for each in down.remarks if each not in known],
+                            title=down.title))  # fmt: skip
+    return Deployment(
+        lines=[line for part in parts for line in part.lines], parts=parts,
+        remarks=[remark for part in parts for remark in part.remarks],
+    )  # fmt: skip
+
+
+def _position(access: Access) -> dict[str, Any]:
+    return {"part": 1 - access.margin, "multiqueue": access.multiqueue}
+
+
+def _direction(
+    resolved: Mapping[str, Any], access: Access, link: str, dev: str, position: Position
+) -> Deployment:  # fmt: skip
+    found = linux.lines(resolved, dev, link, position)
+    place = find_link(resolved, link, position.part)
+    line = find_link(resolved, link)
+    way = "upload" if link == REVERSE else "download"
+    rate = f"{place.shown_rate}, {100 * position.part:g} % of the line's {line.shown_rate}"
+    where = f"leaves by {dev}" + (f", which is fed with what comes in by {access.wan}" if dev != access.lan and
+                                  link != REVERSE else "")  # fmt: skip
+    return Deployment(lines=found.lines, remarks=found.remarks, title=f"{way} (link {link}): {rate}; {where}")

@@ -1,0 +1,233 @@
+"""Both directions of an access line: the pair of shapers, and the files in which routers have them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Program
+from deploying import sent
+
+import sluicegate as sg
+from sluicegate.deploy import Access, Undeployable, access, formats, linux
+
+NETWORKD = Path("/usr/lib/systemd/systemd-networkd")
+
+
+def home(queue: str = "cake", **more: str) -> dict[str, Any]:
+    """The bundled cable modem, 100 Mbit/s down and 10 up, with another discipline."""
+    return sg.check("cable", sets={"queue.discipline": queue} | more)
+
+
+def test_each_direction_has_its_rate_where_its_packets_leave() -> None:
+    done = access.lines(home(), Access(wan="wan0"))
+    up, down = done.parts
+    assert up.title == "upload (link reverse): 9500 kbit/s, 95 % of the line's 10 Mbit/s; leaves by wan0"
+    [line] = up.lines
+    assert line.startswith("tc qdisc add dev wan0 root handle 10: cake bandwidth 9500kbit ")
+    assert line.endswith(" overhead 18 mpu 64 egress"), "the framing of DOCSIS"
+    assert " nat " in line, "hosts are told by the addresses behind this router"
+    *_, redirected, shaped = down.lines
+    assert redirected.startswith("tc filter add dev wan0 parent ffff: ")
+    assert redirected.endswith(" redirect dev ifb4wan0")
+    assert shaped.startswith("tc qdisc add dev ifb4wan0 root handle 10: cake bandwidth 95Mbit ")
+    assert shaped.endswith(" ingress")
+    assert done.lines == [*up.lines, *down.lines]
+    assert not set(up.remarks) & set(down.remarks), "each once"
+
+
+def test_the_home_s_interface_takes_the_place_of_the_ifb_device() -> None:
+    _, down = access.lines(home("fq_codel"), Access(wan="wan0", lan="br0", margin=0.1)).parts
+    assert [line.split()[4] for line in down.lines] == ["br0"] * 3
+    assert " rate 90Mbit " in down.lines[1]
+    _, down = access.lines(home(), Access(wan="wan0", lan="br0")).parts
+    assert " nonat " in down.lines[0], "addresses inside are not translated"
+
+
+def test_the_reverse_direction_may_have_a_discipline_of_its_own() -> None:
+    resolved = copy.deepcopy(home())
+    resolved["network"]["reverse"]["queue"] = home("fq_codel")["queue"]
+    up, down = access.lines(resolved, Access(wan="wan0")).parts
+    assert " fq_codel " in up.lines[-1]
+    assert " cake " in down.lines[-1]
+
+
+def test_tc_reads_the_lines() -> None:
+    for line in access.lines(home(), Access(wan="wan0")).lines:
+        if line.startswith("tc "):
+            request = sent(re.sub(r"\b(ifb4)?wan0\b", "lo", line))
+            assert request.kind in ("cake", "ingress", "matchall")
+
+
+def test_who_names_one_interface_is_told_the_direction_and_what_is_missing(sluicegate: Program) -> None:
+    asked = ["tc", "cable", "--set", "queue.discipline=fq_codel", "--dev", "wan0"]
+    told = (
+        "# only one direction: the link bottleneck, 100 Mbit/s, which on an access line is the download; the upload, "
+    )
+    told += "link reverse, 10 Mbit/s, is missing: --wan NAME gives both"
+    assert told in sluicegate(*asked).stdout
+    assert "only one direction" not in sluicegate(*asked, "--link", "reverse").stdout
+    assert "only one direction" not in sluicegate("tc", "unresponsive", "--set", "queue.discipline=red").stdout
+    assert told in sluicegate("tc", "cable", "--set", "queue.discipline=red", "--freebsd").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["unresponsive", "--wan", "a"], "an access line has two directions: say in [network.reverse]"),
+        (["cable", "--lan", "a"], "--lan: it takes the download of the line that --wan names"),
+        (["cable", "--wan", "a", "--lan", "a"], "one interface cannot be both sides"),
+        (["cable", "--wan", "a", "--dev", "b"], "leave out --link and --dev"),
+        (["cable", "--wan", "a", "--margin", "much"], "must be a part of the rate, such as 5 %"),
+        (["cable", "--wan", "a", "--margin", "100 %"], "must be at least 0 % and below 100 %"),
+        (["cable", "--wan", "a", "--freebsd"], "are for Linux"),
+        (["cable", "--wan", "a", "--format", "nixo"], 'did you mean "nixos"?'),
+        (["cable", "--wan", "a", "--format", "networkd"], "name the interface to the home, --lan NAME"),
+        (["cable", "--dev", "a", "--format", "openwrt"], "name the interface to the network, --wan NAME"),
+        (["cable", "--dev", "a", "--format", "networkd", "--set", "queue.discipline=pie"], "the values of pie"),
+    ],
+)
+def test_mistakes_are_told_with_their_fix(sluicegate: Program, arguments: list[str], told: str) -> None:
+    chosen = [] if "queue.discipline=pie" in arguments else ["--set", "queue.discipline=cake"]
+    answer = sluicegate("tc", *arguments, *chosen)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert told in answer.stderr
+
+
+def test_a_recommendation_deploys_both_directions(sluicegate: Program, tmp_path: Path) -> None:
+    asked = ["--disciplines", "cake", "--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"]
+    answer = sluicegate("recommend", "cable", *asked, "--wan", "wan0", "-o", tmp_path / "out")
+    assert answer.returncode == 0, answer.stderr
+    assert "  # upload (link reverse): 9500 kbit/s" in answer.stdout
+    assert "  # download (link bottleneck): 95 Mbit/s" in answer.stdout
+    assert "as are the commands" not in answer.stdout
+    done = sg.Recommendation.read(tmp_path / "out")
+    assert done.access == Access(wan="wan0")
+    assert [part.title.partition(" ")[0] for part in done.deployment("cake").parts] == ["upload", "download"]
+    assert "only one direction" in done.deployment("cake", dev="wan0").remarks[0]
+    with pytest.raises(sg.ScenarioError, match="an access line has two directions"):
+        sg.recommend("unresponsive", access=Access(wan="wan0"))
+
+
+def test_a_cake_with_a_bandwidth_of_its_own_has_the_framing_of_the_link() -> None:
+    [line] = linux.lines(home(**{"queue.bandwidth": "9 Mbit/s"}), "eth0", "reverse").lines
+    assert " bandwidth 9Mbit " in line
+    assert " overhead 18 mpu 64 " in line
+
+
+def test_cake_in_each_transmit_queue() -> None:
+    done = access.lines(home(), Access(wan="wan0", multiqueue=True))
+    assert sum(" cake_mq bandwidth " in line for line in done.lines) == 2
+    assert any(remark.startswith("cake_mq, a cake in each transmit queue") for remark in done.remarks)
+
+
+# --- where routers are configured ------------------------------------------------------------------
+
+
+def networkd_says(folder: Path, text: str) -> list[str]:
+    """What systemd-networkd itself says of sections, in namespaces of its own. Skips where it cannot run."""
+    if not NETWORKD.exists() or shutil.which("unshare") is None:
+        pytest.skip("systemd-networkd is not installed")
+    files = folder / "network"
+    files.mkdir()
+    for number, each in enumerate(re.split(r"^# for the \.network file .*\n", text, flags=re.MULTILINE)[1:]):
+        (files / f"{number}.network").write_text(f"[Match]\nName=none{number}\n{each}", "utf-8")
+    script = (
+        "mount -t tmpfs t /etc/systemd/network && mount -t tmpfs t /run && mkdir -p /run/systemd/network && "
+        f"cp {files}/* /run/systemd/network && SYSTEMD_LOG_TARGET=console timeout 2 {NETWORKD}; true"
+    )
+    done = subprocess.run(["unshare", "-m", "-n", "sh", "-c", script], capture_output=True, encoding="utf-8")
+    said = done.stdout + done.stderr
+    if "Enumeration completed" not in said:
+        pytest.skip(f"not permitted here: {said[:200]}")
+    return [line for line in said.splitlines() if ".network:" in line]
+
+
+@pytest.mark.parametrize("queue", ["cake", "fq_codel", "codel", "drop_tail"])
+def test_networkd_reads_its_sections(tmp_path: Path, queue: str) -> None:
+    text = formats.networkd(access.lines(home(queue), Access(wan="wan0", lan="br0")))
+    assert networkd_says(tmp_path, text) == []
+
+
+def test_networkd_is_asked_in_earnest(tmp_path: Path) -> None:
+    text = formats.networkd(access.lines(home(), Access(wan="wan0", lan="br0")))
+    wrong = text.replace("Bandwidth=95M", "Bandwidth=much").replace("NAT=yes", "Nat=yes")
+    said = networkd_says(tmp_path, wrong)
+    assert len(said) == 2
+    assert any("Unknown key 'Nat'" in line for line in said)
+
+
+def test_what_networkd_has_no_key_for_is_said() -> None:
+    said = formats.networkd(access.lines(home("fq_codel"), Access(wan="wan0", lan="br0")))
+    assert "# wan0: networkd has no key for: mpu 64\n" in said
+    text = formats.networkd(linux.lines(home(**{"queue.rtt": "30 ms"}), "eth0", "reverse"))
+    assert "\nRTTSec=30ms\n" in text
+    assert "# eth0: not every networkd has RTTSec (systemd 253)\n" in text
+
+
+def test_a_module_of_nixos_has_the_same_keys() -> None:
+    done = access.lines(home(), Access(wan="wan0", lan="br0"))
+    text = formats.nixos(done)
+    for key in re.findall(r"^(\w+=\S+)$", formats.networkd(done), re.MULTILINE):
+        name, _, value = key.partition("=")
+        assert f'{name} = "{value}";' in text
+    assert text.count("cakeConfig = {") == 2
+    assert text.count("{") == text.count("}")
+
+
+def options(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\toption (\w+) '(.*)'$", text, re.MULTILINE))
+
+
+def test_a_section_of_openwrt_s_sqm_has_both_rates_and_all_words() -> None:
+    done = access.lines(home(), Access(wan="wan0"))
+    found = options(formats.openwrt(done))
+    assert (found["interface"], found["upload"], found["download"]) == ("wan0", "9500", "95000")
+    assert found["qdisc"] == "cake"
+    [up], down = (part.lines for part in done.parts)
+    assert up.endswith(f"bandwidth 9500kbit {found['eqdisc_opts']}")
+    assert down[-1].endswith(f"bandwidth 95Mbit {found['iqdisc_opts']}")
+    found = options(formats.openwrt(access.lines(home("fq_codel"), Access(wan="wan0"))))
+    assert (found["script"], found["etarget"], found["egress_ecn"], found["tcMPU"]) == (
+        "simplest.qos", "5ms", "ECN", "64",
+    )  # fmt: skip
+    with pytest.raises(Undeployable, match="no script for pie"):
+        formats.openwrt(access.lines(home("pie"), Access(wan="wan0")))
+
+
+def test_networkmanager_s_script_runs_the_lines_when_the_interface_comes_up(tmp_path: Path) -> None:
+    done = access.lines(home(), Access(wan="wan0"))
+    script = tmp_path / "50-sluicegate"
+    script.write_text(formats.networkmanager(done), "utf-8")
+    for name in ("tc", "ip"):  # which say what they were called with
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n', "utf-8")
+        (tmp_path / name).chmod(0o755)
+
+    def run(*event: str) -> list[str]:
+        ran = subprocess.run(["/bin/sh", script, *event], env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return ran.stdout.splitlines()
+
+    assert run("wan0", "up")[-len(done.lines) :] == done.lines
+    assert run("wan0", "up")[: -len(done.lines)] == formats.undo(done.lines)
+    assert run("wan0", "down") == run("eth5", "up") == []
+
+
+def test_what_takes_lines_away_takes_all_that_they_add() -> None:
+    assert formats.undo(access.lines(home("fq_codel"), Access(wan="wan0")).lines) == [
+        "tc qdisc del dev ifb4wan0 root", "tc qdisc del dev wan0 ingress", "ip link del ifb4wan0",
+        "tc qdisc del dev wan0 root",
+    ]  # fmt: skip
+
+
+def test_a_format_is_told_as_json_too(sluicegate: Program) -> None:
+    asked = ["tc", "cable", "--set", "queue.discipline=cake", "--wan", "wan0", "--format", "openwrt", "--json"]
+    record = json.loads(sluicegate(*asked).stdout)
+    assert (record["wan"], record["lan"]) == ("wan0", "ifb4wan0")
+    assert record["text"].startswith("config queue 'sluicegate'\n")
