@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-gate bench-peers bench-live captures ns2 fuzz generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-gate bench-peers bench-live captures ns2 fuzz bpf kernel generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,12 @@ ns2: $(VENV)/.python ## record the numbers of ns-2 that tests compare with anew:
 fuzz: FUZZ_SECONDS ?= 60
 fuzz: prerequisites ## fuzz the readers, FUZZ_SECONDS for each target
 	"$$(tools/prerequisites)" tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+bpf: $(VENV)/.python ## compile the queue disciplines in BPF to the objects that the package has: needs clang-19
+	$(BIN)/python tools/bpf.py $(BPF)
+
+kernel: setup ## run them in an emulated machine with Debian's newest kernel: needs qemu-system-x86, clang-19, Debian's archive
+	$(BIN)/python tools/kernel/kernel.py $(KERNEL)
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py

@@ -56,21 +56,27 @@ def stripped(whole: bytes) -> bytes:
 
     kept = [at for at, section in enumerate(sections) if not DROPPED.match(name(section))]
     moved = {old: new for new, old in enumerate(kept)}
-    contents = {at: b"" if sections[at][1] in (0, NOBITS) else whole[sections[at][4] :][: sections[at][5]] for at in kept}
+    contents = {
+        at: b"" if sections[at][1] in (0, NOBITS) else whole[sections[at][4] :][: sections[at][5]] for at in kept
+    }
     (symtab,) = (at for at in kept if sections[at][1] == SYMTAB)
     symbols = [list(each) for each in struct.iter_unpack(SYMBOL, contents[symtab])]
     staying = [at for at, symbol in enumerate(symbols) if symbol[3] in moved or symbol[3] >= 0xFF00]
     renumbered = {old: new for new, old in enumerate(staying)}
     local = sum(symbols[at][1] >> 4 == 0 for at in staying)
     contents[symtab] = b"".join(
-        struct.pack(SYMBOL, *symbols[at][:3], moved.get(symbols[at][3], symbols[at][3]), *symbols[at][4:]) for at in staying
+        struct.pack(SYMBOL, *symbols[at][:3], moved.get(symbols[at][3], symbols[at][3]), *symbols[at][4:])
+        for at in staying
     )
     made = bytearray(64)
     for at in kept:
         section = sections[at]
         if section[1] == REL:
             entries = struct.iter_unpack(RELOCATION, contents[at])
-            contents[at] = b"".join(struct.pack(RELOCATION, where, renumbered[what >> 32] << 32 | what & 0xFFFFFFFF) for where, what in entries)
+            contents[at] = b"".join(
+                struct.pack(RELOCATION, where, renumbered[what >> 32] << 32 | what & 0xFFFFFFFF)
+                for where, what in entries
+            )
         made += b"\0" * (-len(made) % max(section[8], 1))
         section[4] = len(made) if at else 0
         section[5] = section[5] if section[1] == NOBITS else len(contents[at])

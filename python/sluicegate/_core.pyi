@@ -90,6 +90,20 @@ def declarations() -> str: ...
 def pi_gains(n: float, r: float, c: float, w: float) -> tuple[float, float]: ...
 def fair_share_gains(gain: float, effect: float) -> tuple[float, float]: ...
 def afd_samples(rate: int, packet: int) -> int: ...
+def bpf_names() -> list[str]: ...
+def bpf_parameters(
+    name: str,
+    values: dict[str, object],
+    rate: int,
+    packet: int,
+    framing: tuple[int, int, str],
+    generation: int,
+) -> bytes:
+    """A discipline's parameters as its BPF program reads them. Raises ValueError with what the program cannot do."""
+
+def bpf_object(name: str, id: str, parameters: bytes) -> bytes:
+    """Its object with these parameters and this name in tc. Raises ValueError."""
+
 def vectors(path: str, format: str | None = None) -> tuple[str, str | None]:
     """What is in a file of connection vectors, as JSON, and its text in a format, "original" or "alternate".
 

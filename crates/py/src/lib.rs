@@ -1,5 +1,6 @@
 //! The Python module `sluicegate._core`: translation only.
 
+mod bpf;
 mod discipline;
 mod lent;
 #[cfg(target_os = "linux")]
@@ -242,6 +243,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(unused, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(bpf::bpf_names, module)?)?;
+    module.add_function(wrap_pyfunction!(bpf::bpf_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(bpf::bpf_object, module)?)?;
     #[cfg(target_os = "linux")]
     {
         module.add_function(wrap_pyfunction!(live::shell, module)?)?;

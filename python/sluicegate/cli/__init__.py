@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # In the order of --help.
 from . import (  # noqa: F401
+    bpf,
     bridge,
     check,
     compare,

@@ -59,7 +59,7 @@ def recommend(
         ),
     ] = None,
     deployable: Annotated[
-        str | None, typer.Option(metavar="SYSTEM", help="Only what this system has: linux or freebsd.")
+        str | None, typer.Option(metavar="SYSTEM", help="Only what this system has: linux, linux-bpf or freebsd.")
     ] = None,
     state: Annotated[
         str, typer.Option(metavar="MUCH", help="What may be remembered of flows: none, small (bounded) or any.")
@@ -89,13 +89,13 @@ def recommend(
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
 
-    if deployable not in (None, "linux", "freebsd"):
-        raise Refusal(f"--deployable {deployable}: must be linux or freebsd")
+    if deployable not in (None, *recommendation.SYSTEMS):
+        raise Refusal(f"--deployable {deployable}: must be linux, linux-bpf or freebsd")
     if state not in recommendation.STATES:
         raise Refusal(f"--state {state}: must be none, small or any")
     line = access_line(wan, lan, margin)
-    if line is not None and (dev != "DEV" or deployable == "freebsd"):
-        raise Refusal("--wan: it gives both directions on Linux; leave out --dev and --deployable freebsd")
+    if line is not None and (dev != "DEV" or deployable not in (None, "linux")):
+        raise Refusal("--wan: it gives both directions by Linux's tc; leave out --dev and --deployable, or say linux")
     try:
         interface(dev)
     except Undeployable as error:
@@ -194,8 +194,9 @@ def conclusion(done: Recommendation) -> list[str]:
 def print_deployment(done: Recommendation) -> None:
     """Print the commands for the first of the best that has some, with what will differ, or why there are none."""
     from ..deploy import Undeployable
+    from ..experiments.recommend import NAMED
 
-    named = {"linux": "Linux", "freebsd": "FreeBSD"}[done.system or "linux"]
+    named = NAMED[done.system or "linux"]
     best, failed = done.best(), []
     for label in best:
         chosen = done.chosen(label)

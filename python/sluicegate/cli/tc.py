@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ sluicegate tc topology --link second --dev eth0
 sluicegate tc dsl --set queue.discipline=cake --wan ppp0
 sluicegate tc cable --set queue.discipline=cake --wan eth0 --lan br0 --format networkd
 sluicegate tc unresponsive --set queue.discipline=pie --freebsd --dev em0
+sluicegate tc unresponsive --set queue.discipline=dcn --bpf --dev eth0 -o out/eth0
 """,
 )
 @answers
@@ -40,6 +42,11 @@ def tc(
         str, typer.Option("--format", metavar="NAME", help="tc, networkd, nixos, openwrt (SQM) or networkmanager.")
     ] = "tc",
     freebsd: Annotated[bool, typer.Option("--freebsd", help="Lines for dummynet: dnctl and ipfw.")] = False,
+    bpf: Annotated[
+        bool,
+        typer.Option("--bpf", help="A queue in BPF, for Linux from 6.16 on: writes its object into the folder of -o."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the object goes that --bpf writes.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print the commands that deploy a scenario's queue discipline, with what will differ there.
@@ -48,14 +55,23 @@ def tc(
     discipline without a counterpart is refused, exit code 2.
     """
     from .. import scenario
-    from ..deploy import Undeployable, access, dummynet, formats, linux
+    from ..deploy import Undeployable, access, dummynet, formats, linux, linux_bpf
     from ..deploy.target import Position, find_link, interface
+    from ..io import staged
+
+    if bpf and freebsd:
+        raise Refusal("--bpf is for Linux: leave out --freebsd")
+    if bpf != (out is not None):
+        raise Refusal(
+            "-o DIR belongs to --bpf, which writes an object" if out else "--bpf writes an object: say where, -o DIR"
+        )
 
     line = access_line(wan, lan, margin, cake_mq)
     if form not in formats.FORMATS:
         raise Refusal(f"--format {form}: {nearest(form, list(formats.FORMATS))}")
-    if freebsd and (line is not None or cake_mq or form != "tc"):
-        raise Refusal("--freebsd: --wan, --cake-mq and --format are for Linux; --link gives one direction")
+    if (freebsd or bpf) and (line is not None or cake_mq or form != "tc"):
+        given = "--freebsd" if freebsd else "--bpf"
+        raise Refusal(f"{given}: --wan, --cake-mq and --format are for tc's own; --link gives one direction")
     if line is not None and (link is not None or dev != "DEV"):
         raise Refusal("--wan: it gives both directions; leave out --link and --dev")
     try:
@@ -66,6 +82,9 @@ def tc(
     try:
         if line is not None:
             done = access.lines(resolved, line)
+        elif bpf:
+            linux_bpf.parameters(resolved, link)  # refuses what has no object, though tc has lines
+            done = linux_bpf.lines(resolved, dev, link, out)
         elif freebsd:
             done = dummynet.lines(resolved, dev, link)
         else:
@@ -74,10 +93,14 @@ def tc(
         place = find_link(resolved, link)
     except Undeployable as error:
         raise Refusal(f"{file}: {error}") from None
+    if out is not None:
+        with staged(out) as folder:
+            for name, content in done.files.items():
+                (folder / name).write_bytes(content)
     if as_json:
         about = {"dev": dev, "link": place.name, "rate_bps": place.rate}
         record = {
-            "system": "freebsd" if freebsd else "linux",
+            "system": "freebsd" if freebsd else "linux-bpf" if bpf else "linux",
             "discipline": resolved["queue"]["discipline"],
             **(about if line is None else {"wan": line.wan, "lan": line.down}),
             "lines": done.lines,

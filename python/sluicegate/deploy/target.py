@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -42,13 +42,14 @@ def interface(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """Commands for a shell, in order, and remarks on where the system will differ from the simulation."""
+    """Commands for a shell, in order, remarks on where the system will differ from the simulation, and files that they name."""
 
     lines: list[str]
     remarks: list[str]
     title: str = ""
     parts: tuple[Deployment, ...] = ()
     """Of an access line, what lines and remarks consist of: one for each direction."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def text(self) -> str:
         """All of it as input for sh: remarks are comments below the lines."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .. import _core, scenario, traps
-from ..deploy import Access, Deployment, Undeployable, dummynet, linux
+from ..deploy import Access, Deployment, Undeployable, dummynet, linux, linux_bpf
 from ..deploy import access as access_line
 from ..deploy.target import interface
 from ..design.footing import footing
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from ..page import Table
 
 State = Literal["none", "small", "any"]
-System = Literal["linux", "freebsd"]
+System = Literal["linux", "linux-bpf", "freebsd"]
+SYSTEMS = {"linux": linux, "linux-bpf": linux_bpf, "freebsd": dummynet}
+NAMED = {"linux": "Linux", "linux-bpf": "Linux, with BPF queues", "freebsd": "FreeBSD"}
 
 STATES: dict[str, tuple[str, ...]] = {"none": MEMORY[:1], "small": MEMORY[:3], "any": MEMORY}
 """What may be remembered of flows: nothing; a bounded amount, however many flows there are; anything."""
@@ -183,12 +185,11 @@ class Recommendation(ResultObject):
         """The commands that deploy a discipline as it was run: of an access line in both directions, unless `dev` is
         given, else on the first link under study. `dev`, `system`: default what was asked for, else Linux. Raises
         `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
-        resolved, system = self._resolved[label], system or self.system
-        if self.access is not None and dev is None and system != "freebsd":
+        resolved, system = self._resolved[label], system or self.system or "linux"
+        if self.access is not None and dev is None and system == "linux":
             return access_line.lines(resolved, self.access)
-        lines = dummynet.lines if system == "freebsd" else linux.lines
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
-        return lines(resolved, dev or self.dev, first)
+        return SYSTEMS[system].lines(resolved, dev or self.dev, first)
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it."""
@@ -254,7 +255,7 @@ def recommend(
     `network`, `flows`, `seeds`, `duration`, `warmup`, `sets`, `jobs`, `out` and `progress` as for `compare`. `goals`:
     such as "voip p99 below 30 ms" or "web response p50 least within 10 %" (`sluicegate.goals` says more), in the order
     of their weight; default those of
-    run.goals, else some are assumed. `deployable`: only what Linux, or FreeBSD's dummynet, has. `state`: what may be
+    run.goals, else some are assumed. `deployable`: only what Linux, Linux with BPF queues, or FreeBSD's dummynet has. `state`: what may be
     remembered of flows: "none", "small" (bounded, however many flows there are) or "any". `disciplines`: among these
     alone. `dev`: the interface in the commands that deploy the best. `access`: instead those of a two-way access line,
     `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions.
@@ -262,7 +263,7 @@ def recommend(
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
     """
     if deployable not in (None, *get_args(System)):
-        raise ValueError(f"deployable = {deployable!r}: must be linux or freebsd")
+        raise ValueError(f"deployable = {deployable!r}: must be linux, linux-bpf or freebsd")
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
     interface(dev)
@@ -331,7 +332,7 @@ def candidates(
     """The disciplines that a person's constraints leave, and the others with the reason. Those with classes of traffic
     fit only where the scenario describes its classes. Raises `ScenarioError` when none is left."""
     declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
-    module = {"linux": linux, "freebsd": dummynet}.get(system or "")
+    module = SYSTEMS.get(system or "")
     kept, left_out = [], {}
     for choice in choices(among if among is not None else list(declared)):
         about = declared.get(choice.name)
@@ -347,7 +348,7 @@ def candidates(
         elif module is not None and about is None:
             left_out[choice.label] = "is of your own, which no command deploys"
         elif module is not None and not module.deployable(choice.name):
-            left_out[choice.label] = f"is not in {'Linux' if system == 'linux' else 'FreeBSD'}"
+            left_out[choice.label] = f"is not in {NAMED[system or 'linux']}"
         else:
             kept.append(choice)
     if not kept:

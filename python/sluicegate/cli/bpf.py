@@ -1,0 +1,65 @@
+"""The command `bpf`: the BPF queues of this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from .common import Json, Refusal, Set, answers, app, parse_sets, print_table
+
+
+@app.command(
+    short_help="Show the BPF queues of this machine with their counters, or change one (Linux).",
+    epilog="""Examples:
+
+\b
+sluicegate bpf
+sluicegate bpf unresponsive --set queue.discipline=dcn --set queue.q_ref=40 --dev eth0
+""",
+)
+@answers
+def bpf(
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="Change the queue of --dev to what this scenario says.")
+    ] = None,
+    dev: Annotated[str | None, typer.Option(metavar="NAME", help="The interface of the queue to change.")] = None,
+    sets: Set = None,
+    link: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The link, where [queue] manages several. [bottleneck]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what the queues count that `tc --bpf` has deployed here, as root. With a scenario: give one its parameters.
+
+    They hold from the next arrival on. Other interfaces, disciplines and tables of fixed size need a new object.
+    """
+    from .. import scenario
+    from ..deploy import Undeployable, linux_bpf
+    from ..live.bpf_queues import Unreadable, queues
+
+    if (file is None) != (dev is None):
+        raise Refusal("a change needs both: a scenario, and --dev")
+    try:
+        found = queues()
+        if file is not None and dev is not None:
+            resolved = scenario.check(file, sets=parse_sets(sets))
+            name = linux_bpf.queue_name(resolved["queue"]["discipline"], dev)
+            chosen = next((each for each in found if each.name == name), None)
+            if chosen is None:
+                names = ", ".join(each.name for each in found) or "none"
+                raise Refusal(f"--dev {dev}: no queue {name} is loaded here; loaded: {names}")
+            chosen.change(linux_bpf.parameters(resolved, link, chosen.generation + 1))
+    except Undeployable as error:
+        raise Refusal(f"{file}: {error}") from None
+    except Unreadable as error:
+        raise Refusal(str(error)) from None
+    rows = [{"queue": each.name, "used": each.used} | each.row() for each in found]
+    if as_json:
+        print(json.dumps(rows))
+    elif rows:
+        shown = [key for key in rows[0] if not key.startswith("drops_") or any(row[key] for row in rows)]
+        print_table(shown, [[str(row[key]) for key in shown] for row in rows], whole=True)
+    else:
+        print("no BPF queue of Sluicegate's is loaded; `sluicegate tc FILE --bpf -o DIR` writes one")

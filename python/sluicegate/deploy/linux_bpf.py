@@ -1,0 +1,114 @@
+"""Disciplines as BPF objects, for a stock Linux from 6.16 on: lines that load an object and make it an interface's queue.
+
+The object shapes to the link's rate by itself, with its framing: a BPF queue stands at the root, where no other queue can hold it
+back. What the program of a discipline does otherwise than the simulation is in the manual's table (docs/bpf.md).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from . import linux
+from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, interface, refusal
+
+__all__ = ["deployable", "lines", "parameters", "queue_name"]
+
+OFFLOADS = ("tso", "gso", "gro")
+"""What makes one packet of many."""
+
+UNIT = """\
+[Unit]
+Description={discipline} on {dev}, as a BPF queue
+BindsTo=sys-subsystem-net-devices-{dev}.device
+After=sys-subsystem-net-devices-{dev}.device
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+{start}
+{stop}
+
+[Install]
+WantedBy=sys-subsystem-net-devices-{dev}.device
+"""
+
+
+def deployable(name: str) -> bool:
+    """Whether a discipline of this name can be deployed by a BPF object, or by tc alone."""
+    return name in _core.bpf_names() or linux.deployable(name)
+
+
+def queue_name(discipline: str, dev: str) -> str:
+    """The name in tc of a discipline's queue on an interface: at most 15 letters, of a long interface's name the last ones."""
+    return f"{discipline}_{dev[-(LONGEST_NAME - len(discipline) - 1) :]}"
+
+
+def parameters(resolved: Mapping[str, Any], link: str | None = None, generation: int = 1) -> bytes:
+    """What the program reads: the discipline's values, the rate and framing of the link. Raises Undeployable."""
+    place = find_link(resolved, link)
+    queue = Values(resolved["queue"])
+    if queue.discipline not in (known := _core.bpf_names()):
+        raise refusal(queue.discipline, "a BPF object", known, {})
+    values = {**queue.table, **queue.own}
+    if "bandwidth" in queue:
+        values["bandwidth"] = f"{queue.rate('bandwidth', place)} bit/s"
+    framing = (place.framing.around, place.framing.least, place.framing.cells)
+    try:
+        return _core.bpf_parameters(queue.discipline, values, place.rate, place.packet, framing, generation)
+    except ValueError as error:
+        raise Undeployable(f"{queue.discipline} as a BPF object: {error}") from None
+
+
+def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder: Path | None = None) -> Deployment:
+    """The commands that deploy the queue of a resolved scenario by an object in `folder`, and the files that belong there.
+
+    A discipline that has no object, and lines for tc, gets those. Raises Undeployable.
+    """
+    name = str(resolved["queue"]["discipline"])
+    if name not in _core.bpf_names() and linux.deployable(name):
+        return linux.lines(resolved, dev, link)
+    interface(dev)
+    place, content = find_link(resolved, link), parameters(resolved, link)
+    queue = queue_name(name, dev)
+    path = (folder or Path()).absolute() / f"{queue}.o"
+    quoted, pinned = shlex.quote(dev), f"/sys/fs/bpf/{queue}"
+    offloads = [f"ethtool -K {quoted} {' '.join(f'{each} {state}' for each in OFFLOADS)}" for state in ("off", "on")]
+    start = [
+        offloads[0],
+        f"bpftool struct_ops register {shlex.quote(str(path))} {shlex.quote(pinned)}",
+        f"tc qdisc replace dev {quoted} root {shlex.quote(queue)}",
+    ]
+    undo = [f"tc qdisc del dev {quoted} root", f"rm -r {shlex.quote(pinned)}", offloads[1]]
+    unit = UNIT.format(
+        discipline=name,
+        dev=dev,
+        start="\n".join(f"ExecStart={line}" for line in start),
+        stop="\n".join(f"ExecStop=-{line}" for line in undo),
+    )
+    remarks = [
+        *(f"to undo it: {line}" for line in undo),
+        "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the object holds for each such kernel",
+        f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root, not below htb or tbf; "
+        "the interface must be faster",
+        "segmentation offloads are off, since one packet of many would count as one: what the interface cannot switch off "
+        "(a virtual machine's, a tunnel's) makes the queue coarse",
+        f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",
+    ]
+    if folder is None:
+        remarks.insert(0, f"`sluicegate tc FILE --bpf -o DIR` writes {queue}.o")
+    if place.framing.around == 0:
+        remarks.append("a packet takes the time of its IP bytes: say network.framing for what the line adds")
+    if place.varies:
+        remarks.append(
+            f"the rate of the scenario's link varies (trace); the queue has {place.shown_rate}, the mean unless rate is given"
+        )
+    if place.tx_ring:
+        remarks.append("tx_ring is not deployed: behind the queue's own shaper the driver's ring stays empty")
+    if resolved.get("changes"):
+        remarks.append("[[changes]] are not deployed: these are the values at the start")
+    files = {f"{queue}.o": _core.bpf_object(name, queue, content), f"{queue}.service": unit.encode()}
+    return Deployment(lines=start, remarks=remarks, files=files)
