@@ -189,7 +189,8 @@ class Recommendation(ResultObject):
         if self.access is not None and dev is None and system == "linux":
             return access_line.lines(resolved, self.access)
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
-        return SYSTEMS[system].lines(resolved, dev or self.dev, first)
+        found: Deployment = SYSTEMS[system].lines(resolved, dev or self.dev, first)
+        return found
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it."""
