@@ -27,7 +27,7 @@ const FLOW: f64 = 2500.0;
 
 /// Bytes of the two ends of a connection.
 fn ends(host: Option<&Host>) -> f64 {
-    let boxed = if host.is_some_and(Host::is_linux) { linux::End::LARGEST } else { 0 };
+    let boxed = if host.is_some_and(Host::is_linux) { linux::End::SENDER } else { 0 };
     2.0 * (size_of::<Connection>() + boxed) as f64
 }
 

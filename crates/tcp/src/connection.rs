@@ -3,7 +3,6 @@
 use crate::host::Host;
 use crate::segment::{Flags, Segment};
 use crate::{linux, papers};
-use alloc::boxed::Box;
 use sluicegate_base::{Span, Stream, Time};
 
 /// What a sender has counted.
@@ -36,14 +35,13 @@ pub struct Congestion {
     pub in_flight: u64,
 }
 
-/// One end of a connection. Linux's is twice as large once it has written.
+/// One end of a connection.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a papers' end lies in its slot, where it is fetched ahead")]
 pub enum Connection {
     /// Of the papers' hosts.
     Papers(papers::End),
     /// Of Linux's.
-    Linux(Box<linux::End>),
+    Linux(linux::End),
 }
 
 macro_rules! of_each {
@@ -81,7 +79,7 @@ impl Connection {
 
     fn new(host: &Host, phase: Span, opens: bool, open: bool) -> Connection {
         match host.is_linux() {
-            true => Connection::Linux(Box::new(linux::End::new(host, phase, opens && !open, open))),
+            true => Connection::Linux(linux::End::new(host, phase, opens && !open, open)),
             false => Connection::Papers(papers::End::new(host, phase, opens, open)),
         }
     }
@@ -129,13 +127,6 @@ impl Connection {
             Connection::Papers(end) if end.is_open() && !segment.flags.has(Flags::SYN) => {
                 end.on_open_segment(segment, ce, label, now);
             }
-            _ => self.on_any_segment(segment, ce, label, now),
-        }
-    }
-
-    #[inline(never)]
-    fn on_any_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
-        match self {
             Connection::Papers(end) => end.on_segment(segment, ce, label, now),
             Connection::Linux(end) => end.on_segment(segment, ce, now),
         }
@@ -166,13 +157,6 @@ impl Connection {
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         match self {
             Connection::Papers(end) if end.is_open() => end.poll_open(now, segment),
-            _ => self.poll_slow(now, segment),
-        }
-    }
-
-    #[inline(never)]
-    fn poll_slow(&mut self, now: Time, segment: &mut Segment) -> bool {
-        match self {
             Connection::Papers(end) => end.poll_opening(now, segment),
             Connection::Linux(end) => end.poll_into(now, segment),
         }
@@ -214,13 +198,6 @@ impl Connection {
     pub fn may_send(&self) -> bool {
         match self {
             Connection::Papers(end) if end.is_open() => end.open_may_send(),
-            _ => self.may_send_slow(),
-        }
-    }
-
-    #[inline(never)]
-    fn may_send_slow(&self) -> bool {
-        match self {
             // What an opening has to say is asked for.
             Connection::Papers(_) => true,
             Connection::Linux(end) => end.may_send(),
@@ -240,17 +217,10 @@ impl Connection {
     pub fn next_timer_before(&self, time: Time) -> Option<Time> {
         let next = match self {
             Connection::Papers(end) if end.is_open() => end.open_timer(),
-            _ => return self.timer_slow_before(time),
+            Connection::Papers(end) => end.timer(),
+            Connection::Linux(end) => return end.next_timer_before(time),
         };
         (next < time).then_some(next)
-    }
-
-    #[inline(never)]
-    fn timer_slow_before(&self, time: Time) -> Option<Time> {
-        match self {
-            Connection::Papers(end) => Some(end.timer()).filter(|next| *next < time),
-            Connection::Linux(end) => end.next_timer_before(time),
-        }
     }
 
     /// The congestion window in segments.

@@ -42,6 +42,9 @@ impl Reassembly {
 
     /// What of these bytes has come beyond a gap, if any: the first range of it.
     pub fn known(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if self.last().is_none_or(|last| last <= start) {
+            return None;
+        }
         let first = self.ranges.partition_point(|&(_, e)| e <= start);
         let &(s, e) = self.ranges.get(first).filter(|&&(s, _)| s < end)?;
         Some((s.max(start), e.min(end)))
@@ -56,14 +59,21 @@ impl Reassembly {
     /// These bytes come.
     pub fn insert(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
-            // Merge with every range that it touches; there are few, because a window is.
-            let first = self.ranges.partition_point(|&(_, e)| e < start);
-            let last = self.ranges.partition_point(|&(s, _)| s <= end);
-            if first < last {
-                start = start.min(self.ranges[first].0);
-                end = end.max(self.ranges[last - 1].1);
+            match self.ranges.last_mut() {
+                // Most go on where the last has ended, or behind it.
+                Some(last) if last.1 == start => (last.1, start) = (end, last.0),
+                Some(last) if last.1 > start => {
+                    // Merge with every range that it touches; there are few, because a window is.
+                    let first = self.ranges.partition_point(|&(_, e)| e < start);
+                    let last = self.ranges.partition_point(|&(s, _)| s <= end);
+                    if first < last {
+                        start = start.min(self.ranges[first].0);
+                        end = end.max(self.ranges[last - 1].1);
+                    }
+                    self.ranges.splice(first..last, [(start, end)]);
+                }
+                _ => self.ranges.push((start, end)),
             }
-            self.ranges.splice(first..last, [(start, end)]);
             if self.sack {
                 self.remember((start, end));
             }

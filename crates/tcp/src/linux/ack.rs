@@ -1,6 +1,6 @@
 //! What an acknowledgement does (net/ipv4/tcp_input.c, `tcp_ack`).
 
-use super::cc::{Sample, State};
+use super::cc::State;
 use super::queue::{Packet, sent_after};
 use super::sender::{DUP_THRESH, Phase, Sender};
 use crate::segment::{Options, Segment};
@@ -56,10 +56,10 @@ impl Sender {
         self.rtt.show(&mut self.window);
     }
 
-    /// How many packets had been delivered when this one was last sent.
+    /// How many packets had been delivered, of which this is the lower half.
     #[inline]
-    pub(super) fn delivered_before(&self, packet: &Packet) -> u64 {
-        self.window.delivered - u64::from((self.window.delivered as u32).wrapping_sub(packet.delivered))
+    pub(super) fn delivered_before(&self, delivered: u32) -> u64 {
+        self.window.delivered - u64::from((self.window.delivered as u32).wrapping_sub(delivered))
     }
 
     /// A packet has come for the first time, of those that an acknowledgement covers or reports.
@@ -69,7 +69,7 @@ impl Sender {
         if packet.sampled || (seen.prior_delivered.is_some() && !sent_after(sent, seen.newest)) {
             return;
         }
-        let prior = self.delivered_before(packet);
+        let prior = self.delivered_before(packet.delivered);
         (seen.newest, seen.prior_delivered) = (sent, Some(prior));
         if let Some(rate) = &mut self.rate {
             rate.on_delivered(index, packet, prior);
@@ -79,10 +79,14 @@ impl Sender {
     /// A segment with an acknowledgement arrives (tcp_ack, and tcp_data_snd_check after it).
     pub fn on_ack(&mut self, segment: &Segment, now: Time) {
         self.window.now = now;
-        let (ack, prior_una) = (segment.ack, self.window.una);
-        if ack > self.window.nxt || self.on_predicted_ack(segment) {
-            return;
+        if segment.ack <= self.window.nxt && !self.on_predicted_ack(segment) {
+            self.on_any_ack(segment);
         }
+    }
+
+    #[inline(never)]
+    fn on_any_ack(&mut self, segment: &Segment) {
+        let (ack, prior_una) = (segment.ack, self.window.una);
         self.echo = if segment.options.has(Options::STAMPED) { segment.options.echo } else { 0 };
         let mut seen = Seen { data: segment.occupies(), ..Seen::default() };
         if let Some(rate) = &mut self.rate {
@@ -98,7 +102,7 @@ impl Sender {
         }
         if ack > prior_una {
             seen.advanced = true;
-            self.retransmits = 0;
+            self.timed_out = false;
         }
         let prior_highest = self.queue.highest(prior_una);
         let prior_packets = self.queue.len();
@@ -152,7 +156,7 @@ impl Sender {
             Rexmit::Lost => Phase::Lost { push: true },
             Rexmit::New => Phase::NewFirst,
         };
-        (self.sent_now, self.head_resent) = (0, false);
+        (self.sent_now, self.head_resent) = (false, false);
     }
 
     /// One that acknowledges less than another did may report more (old_ack).
@@ -168,7 +172,7 @@ impl Sender {
         if !segment.options.has(Options::STAMPED) {
             return;
         }
-        let wnd = u64::from(segment.options.window);
+        let wnd = segment.options.window;
         if segment.ack > self.window.una || wnd > self.wnd {
             seen.window = true;
             self.wnd = wnd;
@@ -262,10 +266,12 @@ impl Sender {
     /// The window grows, or falls as PRR says, or is the controller's own (tcp_cong_control).
     fn control(&mut self, delivered: u32, lost: u32, seen: &Seen) {
         if self.cc.governs() {
-            let sample = self.rate.as_ref().map_or_else(Sample::default, |rate| rate.sample);
-            return self.cc.govern(&mut self.window, &sample);
+            if let Some(rate) = &self.rate {
+                self.cc.govern(&mut self.window, &rate.sample);
+            }
+            return;
         }
-        let may_grow = seen.acked || (self.rack.reordering > DUP_THRESH && seen.sacked);
+        let may_grow = seen.acked || (u32::from(self.rack.reordering) > DUP_THRESH && seen.sacked);
         if self.in_reduction() {
             self.reduce(delivered, lost, seen.advanced);
         } else if may_grow {

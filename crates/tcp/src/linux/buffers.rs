@@ -13,12 +13,14 @@ use super::pacing::LARGEST;
 /// What a socket holds that is not acknowledged yet (tcp_wmem's maximum).
 const AT_ONCE: u64 = 4 << 20;
 
-/// The buffers of what was written last.
+/// The buffers of what was written last and is not all sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffers {
     /// The most segments of a buffer, and the bytes of one.
     segments: u64,
     mss: u64,
+    /// The buffer that was asked for last: where it begins and ends, and whether it says PSH.
+    known: (u64, u64, bool),
     /// Where the write begins; where the buffers begin that the first sending leaves, once that is known; how long each is.
     start: u64,
     base: Option<u64>,
@@ -36,46 +38,52 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Nothing written; whether the device segments.
-    pub fn new(gso: bool) -> Buffers {
-        let segments = if gso { u64::MAX } else { 1 };
-        let drains = u64::MAX;
-        Buffers {
-            segments,
-            mss: 1,
-            start: 0,
+    /// The application writes from `start` on; the other end's window was `window` bytes at most, and a buffer has so many
+    /// segments at most.
+    pub fn written(start: u64, window: u32, mss: u32, segments: u32) -> Buffers {
+        let mut buffers = Buffers {
+            segments: segments.into(),
+            mss: mss.into(),
+            known: (0, 0, false),
+            start,
             base: None,
             goal: 1,
             half: 0,
             first: 1,
             second: 1,
             every: 1,
-            drains,
+            drains: u64::MAX,
             full: None,
-        }
-    }
-
-    /// The application writes from `start` on; the other end's window was `window` bytes at most.
-    pub fn written(&mut self, start: u64, window: u64, mss: u32) {
-        *self = Buffers { start, base: None, mss: mss.into(), drains: u64::MAX, full: None, ..*self };
-        self.follow(window);
+        };
+        buffers.follow(window);
+        buffers
     }
 
     /// The application writes more from `start` on while earlier data waits: into the buffers that there are.
     pub fn written_behind(&mut self, start: u64) {
+        self.known = (0, 0, false);
         let bytes = start.saturating_sub(self.base.unwrap_or(self.start));
         self.full = (bytes % self.goal == 0).then_some(start).or(self.full);
     }
 
     /// A buffer holds half of the other end's window at most (tcp_xmit_size_goal, tcp_bound_to_half_wnd).
-    fn follow(&mut self, window: u64) {
-        self.half = window / 2;
+    fn follow(&mut self, window: u32) {
+        self.half = u64::from(window) / 2;
         self.goal = (LARGEST.min(self.half) / self.mss).clamp(1, self.segments) * self.mss;
     }
 
     /// What could go out at once has, up to `next`: what is left was filled up while the application still wrote. Later ones
     /// are written as these drain, and follow the other end's window.
-    pub fn settle(&mut self, next: u64, window: u64) {
+    #[inline]
+    pub fn settle(&mut self, next: u64, window: u32) {
+        if self.base.is_none() || next >= self.drains {
+            self.known = (0, 0, false);
+            self.go_on(next, window);
+        }
+    }
+
+    #[inline(never)]
+    fn go_on(&mut self, next: u64, window: u32) {
         if self.base.is_none() {
             return self.begin(next);
         }
@@ -102,12 +110,22 @@ impl Buffers {
     }
 
     /// The end of the buffer that holds this byte, and whether it says PSH for half a window's sake.
-    pub fn end(&self, byte: u64) -> (u64, bool) {
+    #[inline(always)]
+    pub fn end(&mut self, byte: u64) -> (u64, bool) {
+        if byte < self.known.0 || byte >= self.known.1 {
+            self.known = self.find(byte);
+        }
+        (self.known.1, self.known.2)
+    }
+
+    #[inline(never)]
+    fn find(&self, byte: u64) -> (u64, u64, bool) {
         let base = self.base.unwrap_or(self.start);
         let number = byte.saturating_sub(base) / self.goal + 1;
         let push = number == self.first || (number >= self.second && (number - self.second) % self.every == 0);
         let end = base + number.saturating_mul(self.goal);
-        (end, (push && self.base.is_some()) || self.full == Some(end))
+        let begin = byte - byte.saturating_sub(base) % self.goal;
+        (begin, end, (push && self.base.is_some()) || self.full == Some(end))
     }
 }
 
@@ -118,8 +136,7 @@ mod tests {
 
     fn pushed(gso: bool) -> Vec<u64> {
         let mss = 1448;
-        let mut buffers = Buffers::new(gso);
-        buffers.written(0, 65_160, mss);
+        let mut buffers = Buffers::written(0, 65_160, mss, if gso { u32::MAX } else { 1 });
         buffers.settle(10 * 1448, 65_160);
         let ends = (10..200).map(|segment| (segment + 1, buffers.end(segment * 1448)));
         ends.filter(|(next, (end, push))| *push && *end == next * 1448).map(|(next, _)| next).collect()
@@ -129,20 +146,22 @@ mod tests {
     #[test]
     fn buffers_written_later_follow_the_window() {
         let mss = 1448;
-        let mut buffers = Buffers::new(true);
-        buffers.written(0, 65_160, mss);
+        let mut buffers = Buffers::written(0, 65_160, mss, u32::MAX);
         buffers.settle(14_480, 65_160);
-        let pushes = |buffers: &Buffers, from: u64| {
+        let pushes = |buffers: &mut Buffers, from: u64| {
             let ends = (from / 1448..from / 1448 + 600).map(|segment| buffers.end(segment * 1448));
             let mut ends = ends.filter(|(_, push)| *push).map(|(end, _)| end).collect::<Vec<_>>();
             ends.dedup();
             ends.windows(2).map(|pair| (pair[1] - pair[0]) / 1448).collect::<Vec<_>>()
         };
         buffers.settle(2_000_000, 2_000_000);
-        assert!(pushes(&buffers, 2_000_000).iter().all(|&segments| segments == 44), "written with the first window");
+        assert!(
+            pushes(&mut buffers, 2_000_000).iter().all(|&segments| segments == 44),
+            "written with the first window"
+        );
         buffers.settle(5_000_000, 2_000_000);
         // A million bytes are 690.6 segments: 16 buffers of 45.
-        let ends = pushes(&buffers, 5_000_000 / 1448 * 1448 + 1448);
+        let ends = pushes(&mut buffers, 5_000_000 / 1448 * 1448 + 1448);
         assert!(ends.iter().all(|&segments| segments == 720), "{ends:?}");
         assert_eq!(buffers.goal, 45 * 1448);
     }
@@ -152,8 +171,7 @@ mod tests {
     #[test]
     fn a_write_behind_another_goes_into_its_buffers() {
         let at = |bytes| {
-            let mut buffers = Buffers::new(true);
-            buffers.written(0, 65_160, 1448);
+            let mut buffers = Buffers::written(0, 65_160, 1448, u32::MAX);
             buffers.settle(14_480, 65_160);
             let before = [20_000, 60_000, 90_000].map(|byte| buffers.end(byte));
             buffers.written_behind(bytes);

@@ -149,7 +149,7 @@ impl Feedback {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Urgency {
     /// So many acknowledgements go without a wait.
-    pub quick: u32,
+    pub quick: u8,
     /// This packet's acknowledgement does, and one for what came before it if that waits, with the echo as it was.
     pub now: bool,
     pub before: bool,
@@ -169,6 +169,12 @@ pub(super) struct Echo {
 impl Echo {
     pub fn new(host: &Host) -> Echo {
         Echo { mode: Mode::of(host), echo: false, seen: false, packets: 0, bytes: 0 }
+    }
+
+    /// Whether marks are told.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.mode != Mode::Off
     }
 
     /// Data comes, marked or not.

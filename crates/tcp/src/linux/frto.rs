@@ -34,7 +34,7 @@ impl Sender {
             } else if seen.advanced && !recovered {
                 self.high = self.window.nxt;
                 // Step 2.b: new data, if there is any.
-                if self.sendable(self.window.nxt) && self.window.una + self.wnd > self.window.nxt {
+                if self.sendable(self.window.nxt) && self.wnd_end() > self.window.nxt {
                     return Rexmit::New;
                 }
                 self.frto = false;
@@ -52,7 +52,7 @@ impl Sender {
         let state = self.window.state;
         let new_recovery = state < State::Recovery;
         self.lose_after_timeout();
-        if state <= State::Disorder || self.high <= self.window.una || (state == State::Loss && self.retransmits == 0) {
+        if state <= State::Disorder || self.high <= self.window.una || (state == State::Loss && !self.timed_out) {
             self.undo.prior_ssthresh = self.current_ssthresh();
             self.refresh();
             self.window.prior_cwnd = self.window.cwnd;
@@ -64,12 +64,12 @@ impl Sender {
         self.window.count = 0;
         self.cwnd_stamp = self.window.now;
         if state <= State::Disorder && self.queue.sacked_out >= super::sender::DUP_THRESH {
-            self.rack.reordering = self.rack.reordering.min(super::sender::DUP_THRESH);
+            self.rack.reordering = self.rack.reordering.min(super::sender::DUP_THRESH as u16);
         }
         self.set_state(State::Loss);
         self.high = self.window.nxt;
         self.probe = None;
         self.feedback.reduced();
-        self.frto = new_recovery || self.retransmits > 0;
+        self.frto = new_recovery || self.timed_out;
     }
 }

@@ -10,6 +10,7 @@
 //! | `ack` | what an acknowledgement does | |
 //! | `prediction` | the fast path of plain acknowledgements | |
 //! | `queue` | what is under way, in order of the stream and of sending | |
+//! | `ring` | a queue of packets, by number | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
 //! | `rack` | what is lost | 8985 |
@@ -44,7 +45,6 @@ pub(crate) mod clock;
 mod ecn;
 mod end;
 mod frto;
-mod gaps;
 mod pacing;
 mod prediction;
 mod prr;
@@ -53,6 +53,7 @@ mod rack;
 mod rate;
 mod receive;
 mod recovery;
+mod ring;
 mod rtt;
 mod sack;
 mod sender;

@@ -20,7 +20,7 @@ pub(super) const LARGEST: u64 = 65_536 - (320 + 1);
 /// What short round trips add to a burst (tcp_tso_rtt_log).
 const RTT_SHIFT: u32 = 9;
 /// With so many packets sent the pace begins.
-const UNPACED: u64 = 10;
+const UNPACED: u8 = 10;
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
@@ -32,16 +32,20 @@ pub(super) struct Pacing {
     pub release: Time,
     /// The burst under way: when it began, how many packets it has, and how many of them are still to come.
     burst: (Time, u32, u32),
-    /// The most packets of a burst (gso_max_segs).
-    most: u32,
-    sent: u64,
+    /// Whether the device segments, and how many packets were sent, up to UNPACED.
+    gso: bool,
+    sent: u8,
 }
 
 impl Pacing {
     /// Whether the controller paces, and whether the device segments.
     pub fn new(on: bool, gso: bool) -> Pacing {
-        let most = if gso { u32::MAX } else { 1 };
-        Pacing { on, next: Time::ZERO, release: Time::NEVER, burst: (Time::NEVER, 0, 0), most, sent: 0 }
+        Pacing { on, next: Time::ZERO, release: Time::NEVER, burst: (Time::NEVER, 0, 0), gso, sent: 0 }
+    }
+
+    /// The most packets of a burst (gso_max_segs).
+    pub fn most(&self) -> u32 {
+        if self.gso { u32::MAX } else { 1 }
     }
 
     /// Twice the window in a round trip in slow start's first half, 1.2 times after that (tcp_update_pacing_rate). For a
@@ -68,7 +72,7 @@ impl Pacing {
             bytes += LARGEST >> shift;
         }
         let packets = (bytes.min(LARGEST) / u64::from(window.mss)) as u32;
-        packets.max(cc.burst(window).unwrap_or(MIN_BURST)).min(self.most)
+        packets.max(cc.burst(window).unwrap_or(MIN_BURST)).min(self.most())
     }
 
     /// Whether a burst that began now goes on.
@@ -108,7 +112,7 @@ impl Pacing {
     /// A burst of so many packets begins, the first with so many bytes of the stream.
     pub fn begin(&mut self, window: &Window, packets: u32, bytes: u32, now: Time) {
         self.burst = (now, packets, packets);
-        self.sent += u64::from(packets);
+        self.sent = packets.saturating_add(self.sent.into()).min(UNPACED.into()) as u8;
         // What the clock was late by is made up for, up to half of the burst.
         let late = if self.on { self.takes(window, bytes).0.saturating_mul(packets.into()) / 2 } else { 0 };
         self.next = self.next.max(Time(now.0.saturating_sub(late)));
@@ -149,6 +153,5 @@ mod tests {
         pacing.sent = UNPACED;
         pacing.on_sent(&window, 1448, now);
         assert!(!pacing.in_burst(now) && !pacing.ends_burst() && !pacing.may_send(now));
-        assert_eq!(pacing.sent, UNPACED + 1);
     }
 }

@@ -7,6 +7,7 @@
 //! | predicts the header alone; the acknowledgement then takes the slow path (tcp_ack) | the state Open with nothing reported, lost, sent again or probed is predicted too | what that path looks for cannot be there |
 
 use super::cc::State;
+use super::queue::Popped;
 use super::sender::{Phase, Sender};
 use crate::segment::{Flags, Options, Segment};
 
@@ -29,17 +30,17 @@ impl Sender {
             return false;
         }
         let (ack, now) = (segment.ack, self.window.now);
-        let Some((first, last, acked)) = self.queue.pop_untouched(ack) else { return false };
+        let Some(Popped { first, last, acked }) = self.queue.pop_untouched(ack) else { return false };
         self.queue.trim(ack);
-        self.retransmits = 0;
+        self.timed_out = false;
         self.window.una = ack;
         if segment.options.has(Options::STAMPED) {
-            self.wnd = segment.options.window.into();
+            self.wnd = segment.options.window;
             self.wnd_most = self.wnd_most.max(self.wnd);
         }
-        let prior = self.delivered_before(&last);
+        let prior = self.delivered_before(last.delivered);
         self.window.delivered += u64::from(acked);
-        self.rack.advance(&last, now, None);
+        self.rack.arrived(last.sent, last.end, now);
         self.probe_of_window_answered();
         let latest = now.since(last.sent);
         self.measured(now.since(first), latest);
@@ -51,7 +52,7 @@ impl Sender {
         self.cc.grow(&mut self.window, acked);
         self.cwnd_stamp = now;
         self.pacing.update(&mut self.window);
-        (self.phase, self.sent_now, self.head_resent) = (Phase::New, 0, false);
+        (self.phase, self.sent_now, self.head_resent) = (Phase::New, false, false);
         true
     }
 }

@@ -1,8 +1,10 @@
 //! What was sent and is not acknowledged: Linux's retransmission queue, a packet for each full segment or less.
 
+mod order;
+
+use super::ring::Ring;
 use crate::segment::SACK_BLOCKS;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use core::ops::Range;
 use sluicegate_base::Time;
 
@@ -34,21 +36,34 @@ pub(super) struct Packet {
     pub sampled: bool,
 }
 
+/// Packets that left an untouched queue: when the first was sent, the last one, and how many they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Popped {
+    pub first: Time,
+    pub last: Sent,
+    pub acked: u32,
+}
+
+/// When a packet was sent, its end, and how many the connection had delivered then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub sent: Time,
+    pub end: u64,
+    pub delivered: u32,
+}
+
 /// Whether the first was sent after the second; of two sent at one time, the one further on in the stream.
 pub(super) fn sent_after(first: (Time, u64), second: (Time, u64)) -> bool {
     first > second
 }
 
-/// Packets have numbers of 31 bits, one after the other in the order of the stream; this is none.
+/// The number of no packet.
 const NOBODY: u32 = u32::MAX;
-const NUMBERS: u32 = u32::MAX >> 1;
 
 /// The packets in the order of the stream, and in that of sending.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    packets: VecDeque<Packet>,
-    /// The number of the first packet.
-    number: u32,
+    packets: Ring<Packet>,
     /// How many packets were ever sent again. While none was, the order of sending is that of the stream.
     repeated: u32,
     /// Else the packets sent first and last of those in the order of sending (tsorted_sent_queue): all that are not reported,
@@ -61,8 +76,8 @@ pub(super) struct Queue {
     pub sacked_out: u32,
     pub lost_out: u32,
     pub resent_out: u32,
-    /// Bytes of a full packet.
-    mss: u32,
+    /// How many are not in the network; less than zero where more of what was sent again is.
+    absent: u32,
     /// The end of the highest one reported; zero: none is.
     highest: u64,
     /// No packet before this byte is lost and waits to be sent again (retransmit_skb_hint).
@@ -70,24 +85,19 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub fn new(mss: u32) -> Queue {
-        let (first_sent, last_sent) = (NOBODY, NOBODY);
-        let (sacked_out, lost_out, resent_out) = (0, 0, 0);
-        let (packets, number, highest, hint) = (VecDeque::new(), 0, 0, 0);
-        let (repeated, reported) = (0, None);
+    pub fn new() -> Queue {
         Queue {
-            packets,
-            number,
-            repeated,
-            first_sent,
-            last_sent,
-            reported,
-            sacked_out,
-            lost_out,
-            resent_out,
-            mss,
-            highest,
-            hint,
+            packets: Ring::default(),
+            repeated: 0,
+            first_sent: NOBODY,
+            last_sent: NOBODY,
+            reported: None,
+            sacked_out: 0,
+            lost_out: 0,
+            resent_out: 0,
+            absent: 0,
+            highest: 0,
+            hint: 0,
         }
     }
 
@@ -97,7 +107,7 @@ impl Queue {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.packets.len() == 0
     }
 
     /// Whether no packet is reported, lost, or was ever sent again.
@@ -107,59 +117,67 @@ impl Queue {
     }
 
     /// Those believed to be in the network (tcp_packets_in_flight).
-    #[inline]
+    #[inline(always)]
     pub fn in_flight(&self) -> u32 {
-        (self.len() + self.resent_out).saturating_sub(self.sacked_out + self.lost_out)
+        self.len().wrapping_sub(self.absent)
+    }
+
+    /// Something was reported, lost, or sent again.
+    #[inline(always)]
+    fn count(&mut self) {
+        self.absent = (self.sacked_out + self.lost_out).wrapping_sub(self.resent_out);
     }
 
     pub fn front(&self) -> Option<&Packet> {
-        self.packets.front()
-    }
-
-    pub fn back(&self) -> Option<&Packet> {
-        self.packets.back()
+        self.packets.get(0)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.packets.iter()
+        self.packets.range(0)
     }
 
     pub fn at(&self, index: usize) -> &Packet {
         &self.packets[index]
     }
 
-    /// How many packets begin before this byte. Most are full: where that says is looked first.
+    /// How many packets begin before this byte. Most are as long as others: where that says is looked first.
     fn position(&self, byte: u64) -> usize {
-        let Some(front) = self.packets.front() else { return 0 };
-        if self.packets.back().is_some_and(|packet| packet.end <= byte) {
-            return self.packets.len();
+        let Some(front) = self.front() else { return 0 };
+        let (mut low, mut high) = (0, self.packets.len());
+        let end = self.packets[high - 1].end;
+        if end <= byte {
+            return high;
         }
-        let guess = (byte.saturating_sub(front.start) / u64::from(self.mss)) as usize;
+        let guess = (byte.saturating_sub(front.start) * high as u64 / (end - front.start)) as usize;
         if self.packets.get(guess).is_some_and(|packet| packet.start == byte) {
             return guess;
         }
-        self.packets.partition_point(|packet| packet.start < byte)
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.packets[middle].start < byte {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// What is between `start` and `end`, in whole packets.
     pub fn covered(&self, start: u64, end: u64) -> Range<usize> {
         let first = self.position(start);
-        let last = self.position(end);
+        let mut last = first;
         // One that begins before `end` may go on beyond it.
-        let cut = last > 0 && self.packets[last - 1].end > end;
-        first..(last - usize::from(cut)).max(first)
-    }
-
-    /// The packet that starts at this byte.
-    pub fn index_of(&self, start: u64) -> Option<usize> {
-        let index = self.position(start);
-        self.packets.get(index).filter(|packet| packet.start == start).map(|_| index)
+        while self.packets.get(last).is_some_and(|packet| packet.end <= end) {
+            last += 1;
+        }
+        first..last
     }
 
     /// A new packet goes out.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
-        self.packets.push_back(Packet { ordered: true, ..packet });
+        self.packets.push(Packet { ordered: true, ..packet });
         if self.repeated > 0 {
             self.order_last(self.packets.len() - 1);
         }
@@ -176,6 +194,7 @@ impl Queue {
         let Packet { start, end, push, sacked, lost, resent, .. } = *packet;
         self.resent_out += u32::from(repair && !resent);
         *packet = Packet { start, end, push, sacked, lost, resent: resent || repair, ever_resent: true, ..record };
+        self.count();
         if !sacked {
             self.order_last(index);
         }
@@ -184,46 +203,43 @@ impl Queue {
     /// Takes the first packet off if it is acknowledged, up to `una`.
     #[inline]
     pub fn pop(&mut self, una: u64) -> Option<Packet> {
-        let packet = *self.packets.front().filter(|packet| packet.end <= una)?;
+        let packet = *self.front().filter(|packet| packet.end <= una)?;
         if self.repeated > 0 {
             self.leave_order(0);
         }
-        self.packets.pop_front();
-        self.number = (self.number + 1) & NUMBERS;
+        self.packets.pop();
         if packet.sacked | packet.lost | packet.ever_resent {
             self.sacked_out -= u32::from(packet.sacked);
             self.lost_out -= u32::from(packet.lost);
             self.resent_out -= u32::from(packet.resent);
             self.repeated -= u32::from(packet.ever_resent);
+            self.count();
         }
-        self.hint = self.hint.max(packet.end);
         if self.highest <= packet.end {
             self.highest = 0;
         }
         Some(packet)
     }
 
-    /// Takes off all that is acknowledged up to `una` of an untouched queue: when the first was sent, the last, and how many.
-    #[inline]
-    pub fn pop_untouched(&mut self, una: u64) -> Option<(Time, Packet, u32)> {
-        let first = self.packets.front().filter(|packet| packet.end <= una)?.sent;
-        let mut acked = 1;
-        while self.packets.get(acked).is_some_and(|packet| packet.end <= una) {
-            acked += 1;
+    /// Takes off all that is acknowledged up to `una` of an untouched queue, if anything is.
+    #[inline(always)]
+    pub fn pop_untouched(&mut self, una: u64) -> Option<Popped> {
+        let mut popped: Option<Popped> = None;
+        while let Some(&Packet { sent, end, delivered, .. }) = self.front().filter(|packet| packet.end <= una) {
+            let (first, acked) = popped.map_or((sent, 0), |popped| (popped.first, popped.acked));
+            popped = Some(Popped { first, last: Sent { sent, end, delivered }, acked: acked + 1 });
+            self.packets.pop();
         }
-        let last = self.packets[acked - 1];
-        for _ in 0..acked {
-            self.packets.pop_front();
-        }
-        self.number = (self.number + acked as u32) & NUMBERS;
-        self.hint = self.hint.max(last.end);
-        Some((first, last, acked as u32))
+        popped
     }
 
     /// A packet is acknowledged in part: what is left of it starts there.
     #[inline]
     pub fn trim(&mut self, una: u64) {
-        let Some(packet) = self.packets.front_mut().filter(|packet| packet.start < una) else { return };
+        if self.front().is_none_or(|packet| packet.start >= una) {
+            return;
+        }
+        let packet = &mut self.packets[0];
         packet.start = una;
         if !packet.sacked {
             self.leave_order(0);
@@ -244,6 +260,7 @@ impl Queue {
         (packet.sacked, packet.sampled) = (true, true);
         self.sacked_out += 1;
         self.highest = self.highest.max(packet.end);
+        self.count();
     }
 
     /// What repaired a packet, or repeated it, is no longer under way.
@@ -251,6 +268,7 @@ impl Queue {
         let packet = &mut self.packets[index];
         self.resent_out -= u32::from(packet.resent);
         packet.resent = false;
+        self.count();
     }
 
     /// Takes a packet for lost, or what repaired it. Whether that is news (tcp_mark_skb_lost).
@@ -268,13 +286,15 @@ impl Queue {
             self.lost_out += 1;
         }
         self.hint = self.hint.min(packet.start);
+        self.count();
         news
     }
 
     /// Takes nothing for lost any more.
     pub fn find_all(&mut self) {
-        self.packets.iter_mut().for_each(|packet| packet.lost = false);
+        (0..self.packets.len()).for_each(|index| self.packets[index].lost = false);
         self.lost_out = 0;
+        self.count();
     }
 
     /// The next packet that is lost and not yet repaired (tcp_xmit_retransmit_queue).
@@ -295,7 +315,7 @@ impl Queue {
     pub fn lost_together(&self, index: usize) -> u32 {
         let burst = self.packets[index].burst;
         let lost = |packet: &&Packet| packet.burst == burst && packet.lost && !packet.sacked && !packet.resent;
-        self.packets.range(index..).take_while(lost).count() as u32
+        self.packets.range(index).take_while(lost).count() as u32
     }
 
     /// Whether anything was sent again and is under way, or ever was (tcp_any_retrans_done).
@@ -308,34 +328,19 @@ impl Queue {
         self.highest.max(una)
     }
 
-    /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
-    pub fn first_sent(&mut self) -> Option<usize> {
-        let mut first = if self.repeated > 0 { self.index(self.first_sent) } else { self.ordered_from(0) };
-        while let Some(index) = first.filter(|&index| !self.packets[index].may_be_lost()) {
-            first = self.sent_after(index);
-            self.leave_order(index);
-        }
-        first
-    }
-
-    /// The packet that was sent next.
-    pub fn sent_after(&self, index: usize) -> Option<usize> {
-        if self.repeated > 0 { self.index(self.packets[index].later) } else { self.ordered_from(index + 1) }
-    }
-
-    /// The first packet from here on that is in the order of sending, by that of the stream.
-    fn ordered_from(&self, index: usize) -> Option<usize> {
-        (index..self.packets.len()).find(|&index| self.packets[index].ordered)
-    }
-
     /// The ranges that an acknowledgement reports, but for what the last one did: packets are reported once.
     pub fn news(&mut self, ranges: impl Iterator<Item = (u64, u64)>) -> [(u64, u64); SACK_BLOCKS] {
         let known = self.reported.get_or_insert_with(Box::default);
-        let before = **known;
-        **known = Default::default();
-        let mut news = **known;
-        for ((range, new), known) in ranges.zip(&mut news).zip(&mut **known) {
-            (*known, *new) = (range, range);
+        let before = core::mem::take(&mut **known);
+        let mut news = [(0, 0); SACK_BLOCKS];
+        for (at, range) in ranges.take(SACK_BLOCKS).enumerate() {
+            known[at] = range;
+            // Most stay where they were, or one place on.
+            if range == before[at] || (at > 0 && range == before[at - 1]) {
+                continue;
+            }
+            let new = &mut news[at];
+            *new = range;
             for (start, end) in before {
                 if start <= new.0 && new.0 < end {
                     new.0 = end;
@@ -346,69 +351,6 @@ impl Queue {
             }
         }
         news
-    }
-
-    /// Where the packet with this number is.
-    fn index(&self, number: u32) -> Option<usize> {
-        (number != NOBODY).then(|| (number.wrapping_sub(self.number) & NUMBERS) as usize)
-    }
-
-    fn number(&self, index: usize) -> u32 {
-        (self.number + index as u32) & NUMBERS
-    }
-
-    /// A packet is in the order of sending from now on, the last.
-    fn order_last(&mut self, index: usize) {
-        let (number, before) = (self.number(index), self.last_sent);
-        let packet = &mut self.packets[index];
-        (packet.earlier, packet.later, packet.ordered) = (before, NOBODY, true);
-        match self.index(before) {
-            Some(before) => self.packets[before].later = number,
-            None => self.first_sent = number,
-        }
-        self.last_sent = number;
-    }
-
-    /// The first packet of the stream is the first in the order.
-    fn order_first(&mut self) {
-        let after = self.first_sent;
-        let packet = &mut self.packets[0];
-        (packet.earlier, packet.later, packet.ordered) = (NOBODY, after, true);
-        if self.repeated == 0 {
-            return;
-        }
-        match self.index(after) {
-            Some(after) => self.packets[after].earlier = self.number,
-            None => self.last_sent = self.number,
-        }
-        self.first_sent = self.number;
-    }
-
-    /// A packet is about to be sent again: from now on the order is kept.
-    fn order_all(&mut self) {
-        (self.first_sent, self.last_sent) = (NOBODY, NOBODY);
-        for index in 0..self.packets.len() {
-            if self.packets[index].ordered {
-                self.order_last(index);
-            }
-        }
-    }
-
-    /// A packet leaves the order of sending, if it is in it.
-    fn leave_order(&mut self, index: usize) {
-        let packet = &mut self.packets[index];
-        if !core::mem::take(&mut packet.ordered) || self.repeated == 0 {
-            return;
-        }
-        let (earlier, later) = (packet.earlier, packet.later);
-        match self.index(earlier) {
-            Some(earlier) => self.packets[earlier].later = later,
-            None => self.first_sent = later,
-        }
-        match self.index(later) {
-            Some(later) => self.packets[later].earlier = earlier,
-            None => self.last_sent = earlier,
-        }
     }
 }
 
@@ -450,7 +392,7 @@ mod tests {
         /// What may be lost comes in the order of sending, as a plain list of times gives it.
         #[test]
         fn the_order_of_sending_is_that_of_a_list(changes in prop::collection::vec(change(), 1..200)) {
-            let mut queue = Queue::new(1);
+            let mut queue = Queue::new();
             // When each packet was last sent, and where it starts; whether it is reported, lost, repaired.
             let mut list: Vec<(Time, u64, [bool; 3])> = Vec::new();
             let mut nxt = 0;

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use sluicegate_base::{Span, Time};
 
 /// For how many recoveries a wider window lasts (TCP_RACK_RECOVERY_THRESH).
-const PERSIST: u32 = 16;
+const PERSIST: u8 = 16;
 
 /// The most packets that reordering is taken to reach over (net.ipv4.tcp_max_reordering).
 const MAX_REORDERING: u64 = 300;
@@ -43,10 +43,10 @@ pub(super) struct Rack {
     rtt: Span,
     pub advanced: bool,
     /// How many packets reordering reaches over (tp->reordering), and whether any was seen.
-    pub reordering: u32,
+    pub reordering: u16,
     pub seen_reordering: bool,
-    steps: u32,
-    pub persist: u32,
+    steps: u8,
+    pub persist: u8,
     pub duplicate_seen: bool,
     last_delivered: u64,
 }
@@ -57,7 +57,7 @@ impl Default for Rack {
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
             advanced: false,
-            reordering: DUP_THRESH,
+            reordering: DUP_THRESH as u16,
             seen_reordering: false,
             steps: 1,
             persist: 0,
@@ -74,10 +74,16 @@ impl Rack {
         if packet.ever_resent && least.is_some_and(|least| rtt < least) {
             return;
         }
+        self.arrived(packet.sent, packet.end, now);
+    }
+
+    /// The same of a packet that was sent once.
+    #[inline(always)]
+    pub fn arrived(&mut self, sent: Time, end: u64, now: Time) {
         self.advanced = true;
-        self.rtt = rtt;
-        if sent_after((packet.sent, packet.end), self.newest) {
-            self.newest = (packet.sent, packet.end);
+        self.rtt = now.since(sent);
+        if sent_after((sent, end), self.newest) {
+            self.newest = (sent, end);
         }
     }
 
@@ -98,7 +104,7 @@ impl Rack {
             self.duplicate_seen = false;
         }
         if self.duplicate_seen {
-            self.steps = (self.steps + 1).min(255);
+            self.steps = self.steps.saturating_add(1);
             self.duplicate_seen = false;
             self.last_delivered = delivered;
             self.persist = PERSIST;
@@ -117,7 +123,7 @@ impl Sender {
     /// How long reordering is allowed to take (tcp_rack_reo_wnd).
     fn reordering_window(&self) -> Span {
         if !self.rack.seen_reordering
-            && (self.window.state >= State::Recovery || self.queue.sacked_out >= self.rack.reordering)
+            && (self.window.state >= State::Recovery || self.queue.sacked_out >= self.rack.reordering.into())
         {
             return Span::ZERO;
         }
@@ -196,7 +202,7 @@ impl Sender {
         let Some(extent) = highest.checked_sub(start).filter(|extent| *extent > 0) else { return };
         let packets = extent.div_ceil(self.window.mss.into());
         if packets > self.rack.reordering.into() {
-            self.rack.reordering = packets.min(MAX_REORDERING) as u32;
+            self.rack.reordering = packets.min(MAX_REORDERING) as u16;
         }
         self.rack.seen_reordering = true;
     }

@@ -7,11 +7,11 @@
 
 use super::cc::{Sample, Window};
 use super::queue::Packet;
-use alloc::collections::VecDeque;
+use super::ring::Ring;
 use sluicegate_base::{Span, Time};
 
 /// What the acknowledgement of a packet is compared with: how things stood when it was last sent (tx of struct tcp_skb_cb).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Record {
     first_sent: Time,
     delivered_time: Time,
@@ -27,7 +27,7 @@ pub(super) struct Rate {
     /// Whether it asks for them; else a sample has no rate.
     records_packets: bool,
     /// One for each packet of the queue.
-    records: VecDeque<Record>,
+    records: Ring<Record>,
     /// When the packet was sent that was last known to be delivered (first_tx_mstamp).
     first_sent: Time,
     /// How long the sending took of what it delivered.
@@ -59,9 +59,10 @@ impl Rate {
             in_flight: in_flight + 1,
             app_limited: window.app_limited > 0,
         };
-        match self.records.get_mut(index) {
-            Some(old) => *old = record,
-            None => self.records.push_back(record),
+        if index < self.records.len() {
+            self.records[index] = record;
+        } else {
+            self.records.push(record);
         }
     }
 
@@ -77,21 +78,18 @@ impl Rate {
         self.first_sent = packet.sent;
         self.send_elapsed = packet.sent.since(record.first_sent);
         self.delivered_time = record.delivered_time;
-        self.sample = Sample {
-            delivered_ce: record.delivered_ce,
-            prior_delivered: Some(prior),
-            prior_lost: record.lost,
-            tx_in_flight: record.in_flight,
-            is_app_limited: record.app_limited,
-            is_retrans: packet.ever_resent,
-            sent: packet.sent,
-            ..self.sample
-        };
+        let sample = &mut self.sample;
+        (sample.prior_delivered, sample.delivered_ce) = (Some(prior), record.delivered_ce);
+        (sample.prior_lost, sample.tx_in_flight) = (record.lost, record.in_flight);
+        (sample.is_app_limited, sample.is_retrans) = (record.app_limited, packet.ever_resent);
+        sample.sent = packet.sent;
     }
 
     /// The first packet of the queue is acknowledged.
     pub fn pop(&mut self) {
-        self.records.pop_front();
+        if self.records.len() > 0 {
+            self.records.pop();
+        }
     }
 
     /// The acknowledgement has been worked on, after which so many more are delivered and lost (tcp_rate_gen).

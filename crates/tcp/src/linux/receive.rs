@@ -14,17 +14,19 @@
 //! | Linux: each packet that waited out of order counts with its own memory | when data joins it, as full segments, rounded up | all are, but the last of a write |
 //! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then, but by the answer where answers carry acknowledgements | Linux, tcp_cleanup_rbuf; hosts here do |
 
+mod gaps;
+
 use super::clock::Clock;
 use super::ecn::Echo;
-use super::gaps::Gaps;
 use super::window::ReceiveWindow;
 use crate::host::Host;
 use crate::segment::{Flags, Options, SACK_BLOCKS, Segment};
 use alloc::boxed::Box;
+use gaps::Gaps;
 use sluicegate_base::{Span, Time};
 
 /// The most quick acknowledgements (TCP_MAX_QUICKACKS).
-const MAX_QUICK: u32 = 16;
+const MAX_QUICK: u8 = 16;
 /// What the wait is at most (TCP_DELACK_MAX).
 const DELAY_MAX: Span = Span::from_millis(200);
 
@@ -40,11 +42,12 @@ pub(super) struct Receiver {
     echo: Echo,
     /// What is expected next as the last acknowledgement said (rcv_wup).
     acked: u64,
-    /// Acknowledgements still to go without a wait; how long one waits, zero before the first data, and how long at the least
-    /// (icsk_ack), in ticks.
-    quick: u32,
-    ato: u64,
-    delay: u64,
+    /// Acknowledgements still to go without a wait; how long one waits, zero before the first data, how long at the least, and
+    /// at the most (icsk_ack), in ticks.
+    quick: u8,
+    ato: u32,
+    delay: u32,
+    longest: u32,
     pub clock: Clock,
     /// The length of full segments as seen, and when data last came.
     mss: u32,
@@ -76,6 +79,7 @@ impl Receiver {
     /// A receiver that has nothing yet.
     pub fn new(host: &Host, phase: Span) -> Receiver {
         let (clock, options) = (Clock::new(host.rto.tick, phase), host.algorithm.data_options());
+        let ticks = |span| u32::try_from(clock.whole(span)).unwrap_or(u32::MAX / 4);
         Receiver {
             next: 0,
             gaps: None,
@@ -86,7 +90,8 @@ impl Receiver {
             acked: 0,
             quick: 0,
             ato: 0,
-            delay: clock.whole(host.delayed_ack),
+            delay: ticks(host.delayed_ack),
+            longest: ticks(DELAY_MAX),
             clock,
             mss: 536.min(host.mss),
             last_data: 0,
@@ -134,30 +139,10 @@ impl Receiver {
     }
 
     /// How far the timestamp of a segment lies before the one to echo, in milliseconds.
-    #[inline]
+    #[inline(always)]
     pub fn age(&self, segment: &Segment) -> u32 {
         let age = self.recent_stamp.wrapping_sub(segment.options.stamp);
         if segment.options.has(Options::STAMPED) && age <= i32::MAX as u32 { age } else { 0 }
-    }
-
-    /// Data is dropped for the age of its timestamp: an acknowledgement says what is known (tcp_send_dupack).
-    pub fn drop_old(&mut self, segment: &Segment) {
-        if segment.seq < self.next {
-            self.repeated((segment.seq, segment.end().min(self.next)));
-            self.enter_quick(MAX_QUICK);
-        }
-        self.answer_old();
-    }
-
-    /// What comes too late is answered; if no acknowledgement was due that is none of the quick ones (tcp_send_dupack).
-    fn answer_old(&mut self) {
-        self.quick += u32::from(self.quick > 0 && !self.due());
-        self.send_now();
-    }
-
-    /// Whether an acknowledgement is due, now or later (inet_csk_ack_scheduled).
-    fn due(&self) -> bool {
-        self.owed || self.deadline != Time::NEVER || self.compressed() > 0
     }
 
     /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing, or the
@@ -188,91 +173,28 @@ impl Receiver {
     /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
     #[inline(always)]
     pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
-        let prior = self.next;
+        let (prior, ends) = (self.next, segment.flags.has(Flags::FIN) || self.fin != u64::MAX);
         self.told = false;
-        if segment.flags.has(Flags::FIN) && self.fin == u64::MAX && segment.end() >= self.next {
-            self.fin = segment.end();
+        if segment.seq != prior || self.gaps.is_some() || ends {
+            return self.on_other_data(segment, ce, now);
         }
-        let (start, end) = (segment.seq, segment.end().min(self.fin));
-        if end <= self.next {
-            // All of it came before.
-            self.repeated((start, end));
-            self.enter_quick(MAX_QUICK);
-            return if end < self.acked { self.answer_old() } else { self.send_now() };
-        }
-        let in_order = start <= self.next;
-        if start < self.next {
-            self.repeated((start, self.next));
-            self.enter_quick(MAX_QUICK);
-        }
-        let gaps = self.gaps.is_some();
-        let known = self.gaps.as_ref().filter(|_| !in_order).and_then(|gaps| gaps.data.known(start, end));
-        if let Some(known) = known {
-            self.repeated(known);
-        }
-        if in_order && !gaps {
-            self.next = end;
-        } else {
-            self.insert(start, end);
-        }
+        // As predicted: the next, with nothing missing.
+        self.next = segment.end();
         let urgency = self.echo_of(segment, ce, prior);
-        if in_order {
-            self.window.unread = self.window.memory_of(segment.len);
-            self.on_arrival(segment, now);
-            if gaps {
-                self.join(end);
-            }
+        self.window.unread = self.window.memory_of(segment.len);
+        self.on_arrival(segment, now);
+        self.check(urgency, now);
+        self.hand_over(self.next, now);
+    }
+
+    /// Data up to `end` is for the application. An acknowledgement that goes at once goes before that reads.
+    #[inline(always)]
+    fn hand_over(&mut self, end: u64, now: Time) {
+        if self.owed {
+            self.reading = end;
         } else {
-            self.measure(segment);
-            if known != Some((start, end)) {
-                self.grow(segment.len);
-                self.window.held += self.window.memory(segment.len);
-            }
-            self.window.hold(self.beyond().unwrap_or(0));
+            self.read(end, now);
         }
-        // After the end of the stream an answer is likely to carry the acknowledgement (tcp_fin).
-        self.interactive |= self.finished();
-        let filled = gaps && self.gaps.is_none();
-        self.check(urgency || filled, now);
-        match in_order {
-            // An acknowledgement that goes at once goes before the application reads.
-            true if self.owed => self.reading = end,
-            true => self.read(end, now),
-            false => {}
-        }
-    }
-
-    /// Data comes out of order, or joins what did.
-    fn insert(&mut self, start: u64, end: u64) {
-        let next = self.next;
-        let gaps = self.gaps.get_or_insert_with(|| Box::new(Gaps::new(next)));
-        gaps.data.insert(start, end);
-        self.next = gaps.data.next();
-        if !gaps.data.has_gaps() {
-            self.gaps = None;
-        }
-    }
-
-    /// How far what has come reaches beyond what is expected.
-    fn beyond(&self) -> Option<u64> {
-        self.gaps.as_ref().and_then(|gaps| gaps.data.last()).map(|last| last - self.next)
-    }
-
-    /// How many acknowledgements are held back.
-    fn compressed(&self) -> u32 {
-        self.gaps.as_ref().map_or(0, |gaps| gaps.compressed)
-    }
-
-    /// What a packet up to `end` has joined leaves the queue of what is out of order, and waits to be read.
-    fn join(&mut self, end: u64) {
-        let joined = if self.gaps.is_some() {
-            let packets = (self.next - end).div_ceil(self.mss.into());
-            (packets * self.window.memory(self.mss)).min(self.window.held)
-        } else {
-            self.window.held
-        };
-        self.window.held -= joined;
-        self.window.unread += joined;
     }
 
     /// The application reads all there is, of which the first packet ends at `end` (tcp_recvmsg, tcp_cleanup_rbuf).
@@ -287,7 +209,13 @@ impl Receiver {
     }
 
     /// The marks of a packet: whether its acknowledgement must not wait.
+    #[inline(always)]
     fn echo_of(&mut self, segment: &Segment, ce: bool, prior: u64) -> bool {
+        self.echo.is_on() && self.urgency_of(segment, ce, prior)
+    }
+
+    #[inline(never)]
+    fn urgency_of(&mut self, segment: &Segment, ce: bool, prior: u64) -> bool {
         let was = self.echo.is_set();
         let urgency = self.echo.on_data(segment, ce);
         if urgency.quick > 0 {
@@ -300,6 +228,7 @@ impl Receiver {
     }
 
     /// Data in order comes, and how fast (tcp_event_data_recv).
+    #[inline(always)]
     fn on_arrival(&mut self, segment: &Segment, now: Time) {
         self.measure(segment);
         self.window.note_window(self.next, now);
@@ -308,10 +237,10 @@ impl Receiver {
         if self.ato == 0 {
             self.add_quick(MAX_QUICK);
             self.ato = self.delay.max(1);
-        } else if gap <= self.delay / 2 {
+        } else if gap <= (self.delay / 2).into() {
             self.ato = self.ato / 2 + self.delay / 2;
-        } else if gap < self.ato {
-            self.ato = (self.ato / 2 + gap).min(self.clock.whole(DELAY_MAX));
+        } else if gap < self.ato.into() {
+            self.ato = (self.ato / 2 + gap as u32).min(self.longest);
         } else if gap > self.clock.whole(Span::from_millis(200) + self.srtt) {
             self.add_quick(MAX_QUICK);
         }
@@ -320,6 +249,7 @@ impl Receiver {
     }
 
     /// How long segments are, and whether a write ends (tcp_measure_rcv_mss).
+    #[inline(always)]
     fn measure(&mut self, segment: &Segment) {
         if segment.len > self.mss {
             self.mss = segment.len;
@@ -331,30 +261,24 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     fn grow(&mut self, len: u32) {
         if self.window.grow(len) {
             self.quick |= 1;
         }
     }
 
-    fn add_quick(&mut self, most: u32) {
-        self.quick = self.quick.max(self.window.quick(self.mss).min(most));
+    fn add_quick(&mut self, most: u8) {
+        self.quick = self.quick.max(self.window.quick(self.mss).min(most.into()) as u8);
     }
 
-    fn enter_quick(&mut self, most: u32) {
+    fn enter_quick(&mut self, most: u8) {
         self.add_quick(most);
         (self.ato, self.interactive) = (self.delay.max(1), false);
     }
 
-    /// Something came twice.
-    fn repeated(&mut self, range: (u64, u64)) {
-        self.told = false;
-        if self.duplicate.is_none() {
-            self.duplicate = Some(Box::new(range));
-        }
-    }
-
     /// Whether an acknowledgement goes now, waits, or is held back (__tcp_ack_snd_check).
+    #[inline(always)]
     fn check(&mut self, at_once: bool, now: Time) {
         let mut many = self.next - self.acked > self.mss.into();
         if many {
@@ -366,24 +290,23 @@ impl Receiver {
         if many || (self.quick > 0 && !self.interactive) || at_once || self.delay == 0 {
             return self.send_now();
         }
-        let rtt = self.window.rtt();
-        let rtt = if self.srtt > Span::ZERO { rtt.min(self.srtt) } else { rtt };
-        let Some(gaps) = &mut self.gaps else { return self.delay_from(now) };
-        if !gaps.holds_back(self.next, rtt, now) {
-            self.send_now();
+        if self.gaps.is_some() {
+            self.hold_back(now);
+        } else {
+            self.delay_more();
         }
     }
 
-    /// The acknowledgement waits for more (tcp_send_delayed_ack).
-    fn delay_from(&mut self, now: Time) {
-        let (mut wait, longest) = (self.ato, self.clock.whole(DELAY_MAX));
-        if wait > self.delay {
-            let most = if self.pushed > 0 || self.interactive { longest } else { self.clock.hz() / 2 };
-            let rtt = if self.srtt > Span::ZERO { self.clock.whole(self.srtt).max(self.delay) } else { most };
+    /// The acknowledgement of what has just come waits for more (tcp_send_delayed_ack).
+    #[inline(always)]
+    fn delay_more(&mut self) {
+        let mut wait = u64::from(self.ato.min(self.longest));
+        if self.ato > self.delay {
+            let most = if self.pushed > 0 || self.interactive { self.longest.into() } else { self.clock.hz() / 2 };
+            let rtt = if self.srtt > Span::ZERO { self.clock.whole(self.srtt).max(self.delay.into()) } else { most };
             wait = wait.min(rtt.min(most));
         }
-        let expiry = |ticks| self.clock.expiry(now, ticks);
-        wait = wait.min(longest);
+        let expiry = |ticks| self.clock.expiry(self.last_data, ticks);
         if self.deadline != Time::NEVER && self.deadline <= expiry(wait / 4) {
             return self.send_now();
         }
@@ -399,7 +322,7 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.deadline {
             // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it.
-            let longer = (self.ato * 2).min(self.clock.whole(DELAY_MAX));
+            let longer = (self.ato * 2).min(self.longest);
             self.ato = if core::mem::take(&mut self.interactive) { self.delay.max(1) } else { longer };
             self.send_now();
         }
@@ -409,11 +332,13 @@ impl Receiver {
     }
 
     /// When it next wants [`on_timer`](Receiver::on_timer).
+    #[inline(always)]
     pub fn deadline(&self) -> Time {
         self.gaps.as_ref().map_or(self.deadline, |gaps| self.deadline.min(gaps.deadline))
     }
 
     /// Whether any acknowledgement is owed.
+    #[inline(always)]
     pub fn owes(&self) -> bool {
         self.owed || self.before.is_some()
     }
@@ -426,13 +351,8 @@ impl Receiver {
     /// Writes one acknowledgement that is owed over `segment`, if there is any.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if let Some(before) = self.before.take() {
-            let (ack, echo) = *before;
-            segment.set(0, 0, Flags::ACK.with_if(echo, Flags::ECE));
-            segment.options.kinds = Options::STAMPED;
-            (segment.options.stamp, segment.options.echo) = (self.clock.stamp(now), self.recent_stamp);
-            (segment.ack, segment.options.window) = (ack, self.window.select(ack));
-            return true;
+        if self.before.is_some() {
+            return self.poll_before(now, segment);
         }
         if !self.owed {
             return false;
@@ -444,11 +364,20 @@ impl Receiver {
         true
     }
 
-    /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent; what was not due is
-    /// none of the quick ones, tcp_dec_quickack_mode).
+    #[cold]
+    fn poll_before(&mut self, now: Time, segment: &mut Segment) -> bool {
+        let Some(before) = self.before.take() else { return false };
+        let (ack, echo) = *before;
+        segment.set(0, 0, Flags::ACK.with_if(echo, Flags::ECE));
+        segment.options.kinds = Options::STAMPED;
+        (segment.options.stamp, segment.options.echo) = (self.clock.stamp(now), self.recent_stamp);
+        (segment.ack, segment.options.window) = (ack, self.window.select(ack));
+        true
+    }
+
+    /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent).
     #[inline]
     pub fn fill(&mut self, now: Time, segment: &mut Segment) {
-        let due = self.due();
         segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo.is_set(), Flags::ECE);
         segment.options.kinds |= Options::STAMPED;
@@ -458,14 +387,8 @@ impl Receiver {
             self.tell(segment);
         }
         self.echo.fill(segment);
-        if due && self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = self.delay.max(1);
-            }
-        }
-        if segment.len > 0 && !self.interactive && self.ato > 0 {
-            self.interactive = self.clock.ticks(now) - self.last_data < self.ato;
+        if segment.len > 0 && self.ato > 0 && !self.interactive {
+            self.interactive = self.clock.ticks(now) - self.last_data < self.ato.into();
         }
         if self.reading > 0 {
             let end = core::mem::take(&mut self.reading);
@@ -473,11 +396,16 @@ impl Receiver {
         }
     }
 
-    /// The window, and what has come out of order or twice.
+    /// The window, and what has come out of order or twice. What was not due is none of the quick ones (tcp_dec_quickack_mode).
     #[inline(never)]
     fn tell(&mut self, segment: &mut Segment) {
         if self.window.crowded() {
             self.quick = 0;
+        } else if self.quick > 0 && self.due() {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.delay.max(1);
+            }
         }
         segment.options.window = self.window.select(self.next);
         let mut blocks = SACK_BLOCKS;

@@ -10,13 +10,15 @@
 use super::cc::Window;
 use super::clock::Clock;
 use crate::host::RtoConfig;
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
 
 /// For how long a least round trip is the least (net.ipv4.tcp_min_rtt_wlen, 300 s).
 const MIN_RTT_WINDOW: Span = Span::from_millis(300_000);
 
-/// One microsecond; Linux's unit of round trips.
+/// One microsecond; Linux's unit of round trips. Those that take longer than this many count as long.
 const US: u64 = 1_000;
+const LONGEST: u64 = 1 << 28;
 
 /// A round trip as the estimate has it.
 pub(super) fn whole_us(rtt: Span) -> Span {
@@ -32,28 +34,28 @@ pub(super) fn doubled(timeout: Span, max: Span) -> Span {
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     pub clock: Clock,
-    /// The least deviation that a timeout adds, and the longest timeout.
-    floor: Span,
+    /// The least deviation that a timeout adds, in µs, and the longest timeout.
+    floor: u32,
     max: Span,
     /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
-    srtt8: u64,
-    mdev4: u64,
-    mdev_max: u64,
-    rttvar: u64,
+    srtt8: u32,
+    mdev4: u32,
+    mdev_max: u32,
+    rttvar: u32,
     /// The byte that ends this window of data.
     window_end: u64,
-    /// The timeout as it stands, and how often it was doubled.
+    /// The timeout as it stands.
     rto: Span,
-    pub backoff: u32,
-    /// The least, second and third of the window's parts (struct minmax).
-    least: [(Time, Span); 3],
+    /// The least of the window, and the second and third of its parts once they are others (struct minmax).
+    least: (Time, Span),
+    later: Option<Box<[(Time, Span); 2]>>,
 }
 
 impl Rtt {
     pub fn new(config: RtoConfig, phase: Span) -> Rtt {
         Rtt {
             clock: Clock::new(config.tick, phase),
-            floor: config.min,
+            floor: u32::try_from(config.min.0 / US).unwrap_or(u32::MAX),
             max: config.max,
             srtt8: 0,
             mdev4: 0,
@@ -61,29 +63,29 @@ impl Rtt {
             rttvar: 0,
             window_end: 0,
             rto: config.initial,
-            backoff: 0,
-            least: [(Time::ZERO, Span(u64::MAX)); 3],
+            least: (Time::ZERO, Span(u64::MAX)),
+            later: None,
         }
     }
 
     /// A round trip was measured; `una` and `nxt` say where the stream is.
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
-        let (measured, floor) = (rtt.0 / US, self.floor.0 / US);
+        let measured = (rtt.0 / US).min(LONGEST) as u32;
         if self.srtt8 == 0 {
             self.srtt8 = (measured << 3).max(1);
             self.mdev4 = measured << 1;
-            self.rttvar = self.mdev4.max(floor);
+            self.rttvar = self.mdev4.max(self.floor);
             self.mdev_max = self.rttvar;
             self.window_end = nxt;
         } else {
-            let mut error = measured as i64 - (self.srtt8 >> 3) as i64;
-            self.srtt8 = self.srtt8.saturating_add_signed(error).max(1);
+            let mut error = measured as i32 - (self.srtt8 >> 3) as i32;
+            self.srtt8 = self.srtt8.wrapping_add_signed(error).max(1);
             let falls = error < 0;
-            error = error.abs() - (self.mdev4 >> 2) as i64;
+            error = error.abs() - (self.mdev4 >> 2) as i32;
             if falls && error > 0 {
                 error >>= 3;
             }
-            self.mdev4 = self.mdev4.saturating_add_signed(error);
+            self.mdev4 = self.mdev4.wrapping_add_signed(error);
             self.mdev_max = self.mdev_max.max(self.mdev4);
             self.rttvar = self.rttvar.max(self.mdev_max);
             if una > self.window_end {
@@ -91,22 +93,21 @@ impl Rtt {
                     self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
                 }
                 self.window_end = nxt;
-                self.mdev_max = floor;
+                self.mdev_max = self.floor;
             }
         }
         self.rto = self.estimate();
-        self.backoff = 0;
     }
 
     /// The timeout without doubling, in whole ticks.
     fn estimate(&self) -> Span {
-        let ticks = self.clock.whole(Span(((self.srtt8 >> 3) + self.rttvar) * US));
+        let ticks = self.clock.whole(Span((u64::from(self.srtt8 >> 3) + u64::from(self.rttvar)) * US));
         self.clock.span(ticks).min(self.max)
     }
 
     /// The smoothed round trip; zero before the first measurement.
     pub fn srtt(&self) -> Span {
-        Span((self.srtt8 >> 3) * US)
+        Span(u64::from(self.srtt8 >> 3) * US)
     }
 
     /// The retransmission timeout (icsk_rto).
@@ -116,43 +117,53 @@ impl Rtt {
 
     /// The least deviation that a timeout adds (tcp_rto_min).
     pub fn floor(&self) -> Span {
-        self.floor
+        Span(u64::from(self.floor) * US)
     }
 
     /// The timer has expired: the next timeout is twice as long.
     pub fn back_off(&mut self) {
-        self.backoff += 1;
         self.rto = doubled(self.rto, self.max);
     }
 
     /// The least round trip of the window; `None` before the first.
     pub fn least(&self) -> Option<Span> {
-        Some(self.least[0].1).filter(|rtt| *rtt != Span(u64::MAX))
+        Some(self.least.1).filter(|rtt| *rtt != Span(u64::MAX))
     }
 
     /// A round trip for the least of the window (minmax_running_min).
     pub fn note_least(&mut self, rtt: Span, now: Time) {
-        let (sample, window) = ((now, rtt.max(Span(US))), MIN_RTT_WINDOW.0);
-        let fresh = self.least[0].1 == Span(u64::MAX);
-        if fresh || sample.1 <= self.least[0].1 || now.since(self.least[2].0).0 > window {
-            self.least = [sample; 3];
+        let sample = (now, rtt.max(Span(US)));
+        if sample.1 <= self.least.1 {
+            (self.least, self.later) = (sample, None);
+        } else if self.later.is_some() || now.since(self.least.0).0 > MIN_RTT_WINDOW.0 / 4 {
+            self.note_later(sample, now);
+        }
+    }
+
+    #[cold]
+    fn note_later(&mut self, sample: (Time, Span), now: Time) {
+        let window = MIN_RTT_WINDOW.0;
+        let least = &mut self.least;
+        let [second, third] = &mut **self.later.get_or_insert_with(|| Box::new([*least; 2]));
+        if now.since(third.0).0 > window {
+            (*least, self.later) = (sample, None);
             return;
         }
-        if sample.1 <= self.least[1].1 {
-            (self.least[1], self.least[2]) = (sample, sample);
-        } else if sample.1 <= self.least[2].1 {
-            self.least[2] = sample;
+        if sample.1 <= second.1 {
+            (*second, *third) = (sample, sample);
+        } else if sample.1 <= third.1 {
+            *third = sample;
         }
-        let age = now.since(self.least[0].0).0;
+        let age = now.since(least.0).0;
         if age > window {
-            self.least = [self.least[1], self.least[2], sample];
-            if now.since(self.least[0].0).0 > window {
-                self.least = [self.least[1], self.least[2], sample];
+            (*least, *second, *third) = (*second, *third, sample);
+            if now.since(least.0).0 > window {
+                (*least, *second, *third) = (*second, *third, sample);
             }
-        } else if self.least[1].0 == self.least[0].0 && age > window / 4 {
-            (self.least[1], self.least[2]) = (sample, sample);
-        } else if self.least[2].0 == self.least[1].0 && age > window / 2 {
-            self.least[2] = sample;
+        } else if second.0 == least.0 && age > window / 4 {
+            (*second, *third) = (sample, sample);
+        } else if third.0 == second.0 && age > window / 2 {
+            *third = sample;
         }
     }
 

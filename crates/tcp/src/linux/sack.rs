@@ -9,6 +9,7 @@ use super::ack::Seen;
 use super::cc::State;
 use super::sender::Sender;
 use crate::segment::Segment;
+use core::num::NonZeroU64;
 
 impl Sender {
     /// What a segment reports, which acknowledges `una` after `prior_una`.
@@ -38,11 +39,11 @@ impl Sender {
             return;
         }
         seen.duplicate = true;
-        seen.duplicate_of_probe = self.probe == Some(end);
+        seen.duplicate_of_probe = self.probe == NonZeroU64::new(end);
         if self.rack.seen_reordering && !seen.duplicate_of_probe {
             self.rack.duplicate_seen = true;
         }
-        let packets = (end - start).div_ceil(self.window.mss.into()) as i64;
+        let packets = (end - start).div_ceil(self.window.mss.into()) as i32;
         if end <= prior_una {
             self.undo.on_duplicates(end, packets);
             return;

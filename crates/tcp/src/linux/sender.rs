@@ -14,6 +14,7 @@ use crate::connection::{Congestion, SendCounters};
 use crate::host::{Host, RtoConfig};
 use alloc::boxed::Box;
 use core::fmt;
+use core::num::NonZeroU64;
 use sluicegate_base::{Span, Time};
 
 /// What the one timer of a sender waits for (icsk_pending).
@@ -34,8 +35,8 @@ pub(super) enum Timer {
 pub(super) enum Phase {
     /// Nothing.
     Idle,
-    /// This packet, whatever the window: a timeout's or a probe's.
-    Forced { start: u64, repair: bool },
+    /// The first packet of the queue for a timeout, which repairs it, or the last for a probe, whatever the window.
+    Forced { repair: bool },
     /// New data for a probe, one packet whatever the window.
     Probe,
     /// New data for F-RTO, and what is lost if there is none.
@@ -63,27 +64,26 @@ pub struct Sender {
     pub(super) predicts: bool,
     pub(super) written: u64,
     pub(super) closed: bool,
-    /// The bytes that the other end's window holds beyond `una` (snd_wnd).
-    pub(super) wnd: u64,
-    /// The most that it ever held (max_window).
-    pub(super) wnd_most: u64,
-    /// How what the application wrote last lies in buffers.
-    pub(super) buffers: Buffers,
-    /// Where the burst begins that was begun last, where it ends if it is of new data, and whether that says PSH; the end of
+    /// The bytes that the other end's window holds beyond `una` (snd_wnd), and the most that it ever held (max_window).
+    pub(super) wnd: u32,
+    pub(super) wnd_most: u32,
+    /// How what the application wrote last lies in buffers, until it is all sent.
+    pub(super) buffers: Option<Box<Buffers>>,
+    /// Where the burst begins that was begun last, the lower half, where it ends if it is of new data, and whether that says PSH; the end of
     /// the last packet sent that was not full (snd_sml).
-    pub(super) burst_start: u64,
+    pub(super) burst_start: u32,
     pub(super) burst_end: u64,
     pub(super) burst_pushed: bool,
     pub(super) small_end: u64,
     /// What must be acknowledged for a recovery or a reduction to be over (high_seq).
     pub(super) high: u64,
     /// Until when a tail loss probe is under way, and whether it was sent before (tlp_high_seq, tlp_retrans).
-    pub(super) probe: Option<u64>,
+    pub(super) probe: Option<NonZeroU64>,
     pub(super) probe_resent: bool,
     /// Whether a timeout may have been spurious (frto).
     pub(super) frto: bool,
-    /// How often the retransmission timer has expired since something was acknowledged (icsk_retransmits).
-    pub(super) retransmits: u32,
+    /// Whether the retransmission timer has expired since something was acknowledged (icsk_retransmits).
+    pub(super) timed_out: bool,
     /// What the timer waits for, when it was set, and for how long.
     pub(super) timer: Option<Timer>,
     timer_set: Time,
@@ -91,8 +91,8 @@ pub struct Sender {
     pub(super) phase: Phase,
     /// Whether the head of the queue was sent again in this phase.
     pub(super) head_resent: bool,
-    /// Packets of new data sent in this phase, and whether the window ended it.
-    pub(super) sent_now: u32,
+    /// Whether new data was sent in this phase, and whether the window ended it.
+    pub(super) sent_now: bool,
     pub(super) stopped_by_window: bool,
     pub(super) last_sent: Time,
     /// When the window was last full or changed, and the most of it used since (snd_cwnd_stamp, snd_cwnd_used).
@@ -102,7 +102,17 @@ pub struct Sender {
     pub(super) usage_end: u64,
     /// The timestamp that the other end echoes, in this acknowledgement; zero: none.
     pub(super) echo: u32,
-    pub(super) counters: SendCounters,
+    pub(super) counters: Counters,
+}
+
+/// What is counted, as [`SendCounters`] says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub segments: u64,
+    pub retransmissions: u32,
+    pub timeouts: u32,
+    pub fast_retransmits: u32,
+    pub mark_responses: u32,
 }
 
 impl fmt::Debug for Sender {
@@ -123,7 +133,7 @@ pub(super) struct Opened {
     pub rtt: Option<Span>,
     pub tries: u32,
     /// How many bytes the other end's window holds.
-    pub wnd: u64,
+    pub wnd: u32,
 }
 
 /// What a sender is made from when its application first writes: many an end never does.
@@ -136,7 +146,7 @@ pub(super) struct SenderConfig {
     initial: u32,
     ssthresh: u32,
     most: u32,
-    window: u64,
+    window: u32,
     gso: bool,
     pub predicts: bool,
     pub opened: Option<Opened>,
@@ -159,14 +169,14 @@ impl SenderConfig {
             // The default is no threshold at all.
             ssthresh: if host.initial_ssthresh < f64::from(most) { host.initial_ssthresh as u32 } else { INFINITE },
             most,
-            window: host.window,
+            window: u32::try_from(host.window).unwrap_or(u32::MAX),
             gso: host.gso,
             opened: None,
         }
     }
 
     /// The other end's window, and the timeout, as the opening left them.
-    pub fn window_and_timeout(&self) -> (u64, Span) {
+    pub fn window_and_timeout(&self) -> (u32, Span) {
         let mut rtt = Rtt::new(self.rto, self.phase);
         if let Some(measured) = self.opened.and_then(|opened| opened.rtt) {
             rtt.sample(measured, 0, 0);
@@ -208,12 +218,12 @@ impl From<SenderConfig> for Sender {
             cc,
             // The congestion window has no bound of its own (tcp_clamp_window); the receiver's is looked at in packets.
             window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE.max(most), mss) },
-            queue: Queue::new(mss),
+            queue: Queue::new(),
             rtt: Rtt::new(rto, phase),
             pacing: Pacing::new(paces, gso),
             wnd: window,
             wnd_most: window,
-            buffers: Buffers::new(gso),
+            buffers: None,
             rack: Rack::default(),
             prr: Prr::default(),
             undo: Undo::default(),
@@ -227,20 +237,20 @@ impl From<SenderConfig> for Sender {
             probe: None,
             probe_resent: false,
             frto: false,
-            retransmits: 0,
+            timed_out: false,
             timer: None,
             timer_set: Time::ZERO,
             timer_span: Span::ZERO,
             phase: Phase::Idle,
             head_resent: false,
-            sent_now: 0,
+            sent_now: false,
             stopped_by_window: false,
             last_sent: Time::ZERO,
             cwnd_stamp: Time::ZERO,
             cwnd_used: 0,
             usage_end: 0,
             echo: 0,
-            counters: SendCounters::default(),
+            counters: Counters::default(),
         };
         if let Some(opened) = opened {
             sender.opened(opened);
@@ -253,14 +263,19 @@ impl Sender {
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
-            if self.window.nxt < self.written {
-                self.buffers.written_behind(self.written);
-            } else {
-                self.buffers.written(self.written, self.wnd_most, self.window.mss);
+            match &mut self.buffers {
+                Some(buffers) if self.window.nxt < self.written => buffers.written_behind(self.written),
+                _ => self.fill_buffers(self.written, self.wnd_most),
             }
             self.written = self.written.saturating_add(bytes).min(u64::MAX / 4);
         }
         self.push();
+    }
+
+    /// The application writes from `start` on while nothing earlier waits.
+    fn fill_buffers(&mut self, start: u64, window: u32) {
+        let buffers = Buffers::written(start, window, self.window.mss, self.pacing.most());
+        self.buffers = Some(Box::new(buffers));
     }
 
     /// The application writes no more: what was never sent is forgotten.
@@ -285,11 +300,12 @@ impl Sender {
     pub(super) fn opened(&mut self, Opened { now, rtt, tries, wnd }: Opened) {
         self.window.now = now;
         (self.wnd, self.wnd_most) = (wnd, wnd);
-        self.buffers.written(0, wnd, self.window.mss);
+        if self.buffers.is_some() {
+            self.fill_buffers(0, wnd);
+        }
         if let Some(rtt) = rtt {
             self.measured(rtt, rtt);
         }
-        self.rtt.backoff = 0;
         if tries > MOST_TRIES {
             self.window.cwnd = 1;
         }
@@ -347,19 +363,21 @@ impl Sender {
             // tcp_tsq_write: what is lost first, then new data.
             let lost = self.queue.lost_out > self.queue.resent_out;
             self.phase = if lost { Phase::Lost { push: true } } else { Phase::New };
-            (self.sent_now, self.head_resent) = (0, false);
+            (self.sent_now, self.head_resent) = (false, false);
         }
     }
 
     /// The retransmission timer has expired (tcp_retransmit_timer).
     fn on_timeout(&mut self) {
         self.timer = None;
-        let Some(head) = self.queue.front().copied() else { return };
+        if self.queue.is_empty() {
+            return;
+        }
         self.counters.timeouts += 1;
         self.enter_loss();
-        self.retransmits += 1;
+        self.timed_out = true;
         self.rtt.back_off();
-        self.phase = Phase::Forced { start: head.start, repair: true };
+        self.phase = Phase::Forced { repair: true };
         self.arm(Timer::Retransmission, self.rtt.rto());
     }
 
@@ -397,15 +415,18 @@ impl Sender {
     }
 
     /// When it next wants [`on_timer`](Sender::on_timer), if that is before `time`; most are far away.
-    #[inline]
+    #[inline(always)]
     pub fn deadline_before(&self, time: Time) -> Option<Time> {
+        let mut next = self.pacing.release;
         // No timer expires early.
-        let far = self.timer.is_none() || self.timer_set + self.timer_span >= time;
-        let expiry = if far { Time::NEVER } else { self.expiry() };
-        Some(expiry.min(self.pacing.release)).filter(|at| *at < time)
+        if self.timer.is_some() && self.timer_set + self.timer_span < next.min(time) {
+            next = next.min(self.expiry());
+        }
+        (next < time).then_some(next)
     }
 
     /// When the one timer expires.
+    #[inline(never)]
     fn expiry(&self) -> Time {
         if self.timer.is_none() || self.timer_span == NEVER {
             return Time::NEVER;
@@ -414,9 +435,10 @@ impl Sender {
     }
 
     /// Whether [`poll_into`](Sender::poll_into) may give a segment.
+    #[inline(always)]
     #[must_use]
     pub fn may_send(&self) -> bool {
-        self.phase != Phase::Idle
+        !matches!(self.phase, Phase::Idle)
     }
 
     /// The window begins anew after a pause longer than a timeout (tcp_slow_start_after_idle_check, tcp_cwnd_restart).
@@ -465,7 +487,20 @@ impl Sender {
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        self.counters
+        let Counters { segments, retransmissions, timeouts, fast_retransmits, mark_responses } = self.counters;
+        SendCounters {
+            segments,
+            retransmissions: retransmissions.into(),
+            timeouts: timeouts.into(),
+            fast_retransmits: fast_retransmits.into(),
+            mark_responses: mark_responses.into(),
+            quench_responses: 0,
+        }
+    }
+
+    /// The end of what the other end's window lets out (tcp_wnd_end).
+    pub(super) fn wnd_end(&self) -> u64 {
+        self.window.una + u64::from(self.wnd)
     }
 
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.

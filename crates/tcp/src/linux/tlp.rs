@@ -13,12 +13,18 @@ use super::ack::Seen;
 use super::cc::State;
 use super::rack::TIMER_SLACK;
 use super::sender::{NEVER, Phase, Sender, Timer};
+use core::num::NonZeroU64;
 use sluicegate_base::Span;
 
 impl Sender {
+    /// Whether the state allows probes.
+    pub(super) fn may_probe(&self) -> bool {
+        matches!(self.window.state, State::Open | State::Cwr)
+    }
+
     /// Sets the timer for a probe, if one is called for (tcp_schedule_loss_probe). `anew`: the timeout counts from now.
     pub(super) fn schedule_probe(&mut self, anew: bool) -> bool {
-        if self.queue.is_empty() || !matches!(self.window.state, State::Open | State::Cwr) {
+        if self.queue.is_empty() || !self.may_probe() {
             return false;
         }
         let srtt = self.rtt.srtt();
@@ -37,20 +43,17 @@ impl Sender {
 
     /// The time for a probe has come (tcp_send_loss_probe).
     pub(super) fn on_probe_timeout(&mut self) {
-        let Some(last) = self.queue.back().map(|packet| packet.start) else {
+        if self.queue.is_empty() {
             self.timer = None;
             return;
-        };
+        }
         if self.probe.is_some() {
             return self.rearm();
         }
         self.probe_resent = false;
-        let fits = self.window.nxt + u64::from(self.window.mss) <= self.window.una + self.wnd;
-        self.phase = if self.sendable(self.window.nxt) && fits {
-            Phase::Probe
-        } else {
-            Phase::Forced { start: last, repair: false }
-        };
+        let fits = self.window.nxt + u64::from(self.window.mss) <= self.wnd_end();
+        let new = self.sendable(self.window.nxt) && fits;
+        self.phase = if new { Phase::Probe } else { Phase::Forced { repair: false } };
         // Until it is polled nothing is set: what is sent sets the timer.
         self.timer = Some(Timer::Probe);
         self.timer_span = NEVER;
@@ -59,18 +62,18 @@ impl Sender {
     /// The probe has gone out: the timeout starts from now.
     pub(super) fn probe_sent(&mut self, again: bool) {
         self.probe_resent = again;
-        self.probe = Some(self.window.nxt);
+        self.probe = NonZeroU64::new(self.window.nxt);
         self.arm(Timer::Retransmission, self.rtt.rto());
     }
 
     /// A probe is under way, and an acknowledgement came (tcp_process_tlp_ack).
     pub(super) fn on_probe_acked(&mut self, ack: u64, seen: &Seen) {
-        if self.probe.is_none_or(|probe| ack < probe) {
+        if self.probe.is_none_or(|probe| ack < probe.get()) {
             return;
         }
         if !self.probe_resent || seen.duplicate_of_probe {
             self.probe = None;
-        } else if self.probe.is_some_and(|probe| ack > probe) {
+        } else if self.probe.is_some_and(|probe| ack > probe.get()) {
             // It repaired a loss.
             self.begin_reduction();
             self.set_state(State::Cwr);

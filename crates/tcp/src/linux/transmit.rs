@@ -11,16 +11,17 @@ impl Sender {
     #[inline]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         self.window.now = now;
-        self.phase != Phase::Idle && ((self.phase != Phase::New && self.poll_others(segment)) || self.poll_new(segment))
+        if !matches!(self.phase, Phase::New) && self.poll_others(segment) {
+            return true;
+        }
+        matches!(self.phase, Phase::New) && self.poll_new(segment)
     }
 
     /// The next segment of new data, and the end of it if no other follows.
+    #[inline(always)]
     fn poll_new(&mut self, segment: &mut Segment) -> bool {
-        if self.phase != Phase::New {
-            return false;
-        }
         let sent = self.may_send_new() && self.emit_new(segment);
-        self.sent_now += u32::from(sent);
+        self.sent_now |= sent;
         if !sent || !self.goes_on() {
             self.end_new();
             self.phase = Phase::Idle;
@@ -34,10 +35,10 @@ impl Sender {
         loop {
             match self.phase {
                 Phase::Idle | Phase::New => return false,
-                Phase::Forced { start, repair } => {
+                Phase::Forced { repair } => {
                     self.phase = Phase::Idle;
-                    if let Some(index) = self.queue.index_of(start) {
-                        self.send_again(index, repair, segment);
+                    if let Some(last) = (self.queue.len() as usize).checked_sub(1) {
+                        self.send_again(if repair { 0 } else { last }, repair, segment);
                         if !repair {
                             self.probe_sent(true);
                         }
@@ -56,7 +57,7 @@ impl Sender {
                 }
                 Phase::NewFirst => {
                     if self.may_send_new() && self.send_new(segment) {
-                        self.sent_now += 1;
+                        self.sent_now = true;
                         return true;
                     }
                     let sent = self.window.nxt > self.high;
@@ -76,7 +77,7 @@ impl Sender {
                         self.head_resent = false;
                         self.arm(Timer::Retransmission, self.rtt.rto());
                     }
-                    self.sent_now = 0;
+                    self.sent_now = false;
                     self.phase = if push { Phase::New } else { Phase::Idle };
                 }
             }
@@ -94,7 +95,7 @@ impl Sender {
             // What left in one buffer goes again in one.
             let most = room.min(self.pacing.burst(&*self.cc, &self.window));
             let first = self.queue.at(index);
-            self.burst_start = first.start;
+            self.burst_start = first.start as u32;
             let len = (first.end - first.start) as u32;
             self.pacing.begin(&self.window, self.queue.lost_together(index).min(most), len, self.window.now);
         }
@@ -130,7 +131,7 @@ impl Sender {
             return true;
         }
         let end = self.window.nxt + u64::from(self.length_at(self.window.nxt));
-        if end > self.window.una + self.wnd {
+        if end > self.wnd_end() {
             if self.queue.is_empty() && self.timer.is_none() {
                 self.arm(Timer::Window, self.rtt.rto());
             }
@@ -139,12 +140,12 @@ impl Sender {
         self.begins_burst(in_flight)
     }
 
-    /// Whether to ask after a segment for the next one: not if there is none, or the window alone says so.
+    /// Whether to ask after a segment for the next one: not if there is none, or pace or window say so.
     #[inline(always)]
     fn goes_on(&mut self) -> bool {
-        let sendable = self.sendable(self.window.nxt);
-        self.stopped_by_window = sendable && !self.pacing.on && self.queue.in_flight() >= self.window.cwnd;
-        sendable && !self.stopped_by_window
+        let paced = self.sendable(self.window.nxt) && self.pacing.may_send(self.window.now);
+        self.stopped_by_window = paced && self.queue.in_flight() >= self.window.cwnd;
+        paced && !self.stopped_by_window
     }
 
     /// Begins a burst of new data as large as it may be, unless it waits for more (tcp_write_xmit).
@@ -153,8 +154,8 @@ impl Sender {
         let most = self.pacing.burst(&*self.cc, &self.window);
         // Two bursts at least are under way (tcp_cwnd_test).
         let quota = (self.window.cwnd - in_flight).min(self.window.cwnd / 2).clamp(1, most);
-        let offered = (self.window.una + self.wnd).saturating_sub(self.window.nxt);
-        let buffer = self.buffers.end(self.window.nxt);
+        let offered = self.wnd_end().saturating_sub(self.window.nxt);
+        let buffer = self.buffer();
         if left > mss && self.waits_for_more(in_flight, most, quota, offered, buffer.0) {
             return false;
         }
@@ -169,16 +170,25 @@ impl Sender {
 
     /// A probe is a burst of one packet, whatever window and pace say (tcp_write_xmit with `push_one` = 2).
     fn begins_probe(&mut self) {
-        self.begin_burst(self.length_at(self.window.nxt).into(), self.buffers.end(self.window.nxt));
+        let buffer = self.buffer();
+        self.begin_burst(self.length_at(self.window.nxt).into(), buffer);
+    }
+
+    /// The end of the buffer with what goes out next, and whether it says PSH.
+    #[inline(always)]
+    fn buffer(&mut self) -> (u64, bool) {
+        let next = self.window.nxt;
+        self.buffers.as_mut().map_or((next, false), |buffers| buffers.end(next))
     }
 
     /// A burst of so many bytes of new data begins. Half a window, and the end of a write, say PSH (tcp_push), at the end of a
     /// buffer: of this one, if that says so.
     fn begin_burst(&mut self, bytes: u64, (buffer_end, pushed): (u64, bool)) {
-        (self.burst_start, self.burst_end) = (self.window.nxt, self.window.nxt + bytes);
+        (self.burst_start, self.burst_end) = (self.window.nxt as u32, self.window.nxt + bytes);
         self.burst_pushed = self.burst_end == self.written || (pushed && buffer_end <= self.burst_end);
-        let packets = bytes.div_ceil(u64::from(self.window.mss)).max(1) as u32;
-        self.pacing.begin(&self.window, packets, self.length_at(self.window.nxt), self.window.now);
+        let first = self.length_at(self.window.nxt);
+        let packets = if bytes > first.into() { bytes.div_ceil(self.window.mss.into()) as u32 } else { 1 };
+        self.pacing.begin(&self.window, packets, first, self.window.now);
     }
 
     /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
@@ -192,7 +202,7 @@ impl Sender {
         let limit = room.min(offered);
         // What is in the buffer, filled up from the next one (tcp_grow_skb); only the last gets more.
         let buffer = (buffer_end - self.window.nxt).max(u64::from(quota) * mss).min(left);
-        let whole = self.wnd.min(u64::from(self.window.cwnd) * mss);
+        let whole = u64::from(self.wnd).min(u64::from(self.window.cwnd) * mss);
         if limit >= u64::from(most) * mss || (buffer < left && limit >= buffer) || limit >= whole / 3 {
             return false;
         }
@@ -212,14 +222,17 @@ impl Sender {
     /// New data has gone out as far as it may (the end of tcp_write_xmit).
     fn end_new(&mut self) {
         let limited = self.stopped_by_window || self.queue.in_flight() >= self.window.cwnd;
-        if self.sent_now > 0 || limited {
+        if self.sent_now || limited {
             self.validate(limited);
         }
-        if self.sent_now > 0 {
+        if self.sent_now {
             self.schedule_probe(false);
         }
-        self.sent_now = 0;
-        self.buffers.settle(self.window.nxt, self.wnd_most);
+        self.sent_now = false;
+        match &mut self.buffers {
+            Some(buffers) if self.window.nxt < self.written => buffers.settle(self.window.nxt, self.wnd_most),
+            _ => self.buffers = None,
+        }
         self.check_app_limited();
     }
 
@@ -254,11 +267,9 @@ impl Sender {
     }
 
     /// The application has nothing more to send though the window has room: samples say so (tcp_rate_check_app_limited).
+    #[inline(always)]
     fn check_app_limited(&mut self) {
-        if self.rate.is_none() {
-            return;
-        }
-        let idle = self.written.saturating_sub(self.window.nxt) < u64::from(self.window.mss);
+        let idle = self.rate.is_some() && self.written.saturating_sub(self.window.nxt) < u64::from(self.window.mss);
         let in_flight = self.queue.in_flight();
         if idle && in_flight < self.window.cwnd && self.queue.lost_out <= self.queue.resent_out {
             self.window.app_limited = (self.window.delivered + u64::from(in_flight)).max(1);
@@ -304,7 +315,9 @@ impl Sender {
         if self.in_reduction() {
             self.prr.out += 1;
         }
-        if nothing_out || matches!(self.timer, Some(Timer::Probe)) {
+        // After new data a probe is scheduled anew, where one may be (end_new).
+        let probes = matches!(self.phase, Phase::New) && self.may_probe();
+        if !probes && (nothing_out || matches!(self.timer, Some(Timer::Probe))) {
             self.rearm();
         }
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
@@ -346,7 +359,7 @@ impl Sender {
         if let Some(rate) = &mut self.rate {
             rate.on_sent(index, &mut self.window, in_flight, nothing_out);
         }
-        let (burst, delivered) = (self.burst_start as u32, self.window.delivered as u32);
+        let (burst, delivered) = (self.burst_start, self.window.delivered as u32);
         Packet { burst, delivered, sent: self.window.now, ..Packet::default() }
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Undo {
     /// The first byte not acknowledged when the episode began; none: there is nothing to take back (undo_marker).
     pub marker: Option<u64>,
     /// Repetitions not yet reported as duplicates; negative before there is any (undo_retrans).
-    pub resent: i64,
+    pub resent: i32,
     /// The timestamp of the episode's first repetition; zero: there is none (retrans_stamp).
     pub stamp: u32,
     /// The threshold before; zero: not to be restored (prior_ssthresh).
@@ -37,7 +37,7 @@ impl Undo {
     }
 
     /// So many packets between these bytes came twice.
-    pub fn on_duplicates(&mut self, end: u64, packets: i64) {
+    pub fn on_duplicates(&mut self, end: u64, packets: i32) {
         if self.resent > 0 && self.marker.is_some_and(|marker| end > marker) {
             self.resent = (self.resent - packets).max(0);
         }
@@ -49,7 +49,7 @@ impl Sender {
     pub(super) fn begin_undo(&mut self) {
         self.undo.marker = Some(self.window.una);
         let probes = u32::from(self.probe.is_some() && self.probe_resent);
-        let resent = i64::from(self.queue.resent_out + probes);
+        let resent = (self.queue.resent_out + probes) as i32;
         self.undo.resent = if resent == 0 { -1 } else { resent };
     }
 
@@ -134,7 +134,7 @@ impl Sender {
         let undo = spurious || self.may_undo();
         if undo {
             self.undo_reduction(true);
-            self.retransmits = 0;
+            self.timed_out = false;
             self.set_state(State::Open);
         }
         undo

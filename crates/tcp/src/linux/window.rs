@@ -13,22 +13,23 @@
 
 use sluicegate_base::{Span, Time};
 
-/// tcp_rmem's default: the buffer of a new connection.
-const BUFFER: u64 = 131_072;
+/// tcp_rmem's default: the buffer of a new connection; and the most that any window becomes (RFC 7323, Sec. 2.3).
+const BUFFER: u32 = 131_072;
+const MOST: u64 = 1 << 30;
 /// The share of a buffer that is window is counted in 1/256; half before any packet has come (TCP_DEFAULT_SCALING_RATIO).
 const RATIO_SHIFT: u32 = 8;
 const FIRST_RATIO: u16 = 128;
 /// The control block of a packet, what lies behind its data, the room before it, and a page (struct sk_buff, struct
 /// skb_shared_info, NET_SKB_PAD).
-const CONTROL: u64 = 256;
-const SHARED: u64 = 320;
-const HEADROOM: u64 = 64;
-const PAGE: u64 = 4096;
+const CONTROL: u32 = 256;
+const SHARED: u32 = 320;
+const HEADROOM: u32 = 64;
+const PAGE: u32 = 4096;
 /// The least buffer of a packet (SKB_SMALL_HEAD_CACHE_SIZE).
-const SMALL: u64 = 576;
+const SMALL: u32 = 576;
 
 /// The memory of a packet of so many bytes, headers counted (skb->truesize).
-fn truesize(packet: u64) -> u64 {
+fn truesize(packet: u32) -> u32 {
     let all = packet + HEADROOM;
     if all < PAGE {
         let need = all.next_multiple_of(64) + SHARED;
@@ -50,23 +51,23 @@ pub(super) struct ReceiveWindow {
     mss: u32,
     header: u32,
     /// The buffer (sk_rcvbuf); it may become twice `most` (tcp_rmem).
-    buffer: u64,
+    buffer: u32,
     /// How much of it is window (scaling_ratio), and what it holds so (window_clamp), never more than `most`.
     ratio: u16,
-    clamp: u64,
-    most: u64,
+    clamp: u32,
+    most: u32,
     /// Windows are announced in multiples of two to this power (rcv_wscale).
     scale: u8,
     /// What the buffer offers with nothing in it, and the memory of a segment of this length, the last one asked for.
-    whole: u64,
+    whole: u32,
     known: (u32, u32),
     /// The window to announce (rcv_ssthresh), as it was announced (rcv_wnd), and its right edge, which never moves back.
-    target: u64,
-    announced: u64,
+    target: u32,
+    announced: u32,
     edge: u64,
     /// The memory of what is in the buffer out of order, and of what is in order and not yet read.
-    pub held: u64,
-    pub unread: u64,
+    pub held: u32,
+    pub unread: u32,
     /// The round trip as the receiver knows it; zero before it does.
     rtt: Span,
     /// When the byte was expected, and which, that ends a window of data (rcv_rtt_est); zero before the first data.
@@ -74,32 +75,31 @@ pub(super) struct ReceiveWindow {
     /// Since when bytes are counted, from which byte, and how many came in the round trip before (rcvq_space).
     since: Time,
     from: u64,
-    space: u64,
+    space: u32,
 }
 
 impl ReceiveWindow {
     /// A window of a new connection, which may become `most` bytes; packets have so many bytes of header.
     pub fn new(mss: u32, header: u32, most: u64) -> ReceiveWindow {
-        let full = mss.max(1);
-        let mss = u64::from(full);
-        let buffer = BUFFER.min(most.saturating_mul(2));
+        let (mss, scale, most) = (mss.max(1), scale(most), most.min(MOST) as u32);
+        let buffer = BUFFER.min(2 * most);
         let first = buffer / 2;
         let announced = (first / mss * mss).max(first.min(mss));
         // One segment is kept back (tcp_init_buffer_space).
         let clamp = first.saturating_sub(mss).max(first.min(2 * mss));
         let mut window = ReceiveWindow {
-            mss: full,
+            mss,
             header,
             buffer,
             ratio: FIRST_RATIO,
             clamp,
             most,
-            scale: scale(most),
+            scale,
             whole: 0,
             known: (u32::MAX, 0),
             target: announced,
             announced,
-            edge: announced,
+            edge: announced.into(),
             held: 0,
             unread: 0,
             rtt: Span::ZERO,
@@ -113,51 +113,55 @@ impl ReceiveWindow {
     }
 
     /// A length in whole units.
-    fn whole_units(&self, bytes: u64) -> u64 {
+    fn whole_units(&self, bytes: u32) -> u32 {
         bytes >> self.scale << self.scale
     }
 
     /// The same, rounded up.
-    fn round_up(&self, bytes: u64) -> u64 {
+    fn round_up(&self, bytes: u32) -> u32 {
         self.whole_units(bytes + (1 << self.scale) - 1)
     }
 
     /// The memory of a segment with so many bytes of the stream.
-    pub fn memory(&self, len: u32) -> u64 {
-        truesize(u64::from(len) + u64::from(self.header))
+    pub fn memory(&self, len: u32) -> u32 {
+        truesize(len + self.header)
     }
 
     /// The same, of which the last answer is known.
     #[inline]
-    pub fn memory_of(&mut self, len: u32) -> u64 {
+    pub fn memory_of(&mut self, len: u32) -> u32 {
         if self.known.0 != len {
-            self.known = (len, self.memory(len) as u32);
+            self.known = (len, self.memory(len));
         }
-        self.known.1.into()
+        self.known.1
     }
 
     /// What the buffer offers beside so much memory of it (tcp_win_from_space).
-    fn space_beside(&self, memory: u64) -> u64 {
-        ((self.buffer.saturating_sub(memory) * u64::from(self.ratio)) >> RATIO_SHIFT).min(self.most)
+    fn space_beside(&self, memory: u32) -> u32 {
+        let space = u64::from(self.buffer.saturating_sub(memory)) * u64::from(self.ratio);
+        (space >> RATIO_SHIFT).min(self.most.into()) as u32
     }
 
     /// What it offers now (tcp_space).
-    fn space(&self) -> u64 {
+    #[inline(always)]
+    fn space(&self) -> u32 {
         let memory = self.held + self.unread;
         if memory == 0 { self.whole } else { self.space_beside(memory) }
     }
 
     /// Whether half of the buffer is taken: acknowledgements are not quick then.
+    #[inline(always)]
     pub fn crowded(&self) -> bool {
         self.space() < self.clamp / 2
     }
 
     /// The window that could be announced now (__tcp_select_window).
-    fn offer(&self) -> u64 {
+    #[inline(always)]
+    fn offer(&self) -> u32 {
         let mut space = self.space();
         if space < self.clamp / 2 {
             space = self.whole_units(space);
-            if space < self.whole / 16 || space < self.mss.into() {
+            if space < self.whole / 16 || space < self.mss {
                 return 0;
             }
         }
@@ -166,37 +170,43 @@ impl ReceiveWindow {
 
     /// The window to announce with `next` as the next byte expected (tcp_select_window).
     pub fn select(&mut self, next: u64) -> u32 {
-        let (left, offer) = (self.edge.saturating_sub(next), self.offer());
+        let (left, offer) = (self.left(next), self.offer());
         self.announced = if offer < left { self.round_up(left).min(self.most.max(left)) } else { offer };
-        self.edge = next + self.announced;
-        u32::try_from(self.announced).unwrap_or(u32::MAX)
+        self.edge = next + u64::from(self.announced);
+        self.announced
+    }
+
+    /// What is left of the window that was announced last (tcp_receive_window).
+    fn left(&self, next: u64) -> u32 {
+        self.edge.saturating_sub(next) as u32
     }
 
     /// The window that the opening announces.
     pub fn first(&self) -> u32 {
-        u32::try_from(self.announced).unwrap_or(u32::MAX)
+        self.announced
     }
 
     /// Whether the window would be no smaller than the one announced.
+    #[inline(always)]
     pub fn would_not_shrink(&self) -> bool {
         self.offer() >= self.announced
     }
 
     /// Whether what has been read doubles a window that is small (tcp_cleanup_rbuf).
     pub fn reopens(&self, next: u64) -> bool {
-        let left = self.edge.saturating_sub(next);
+        let left = self.left(next);
         2 * left <= self.clamp && self.offer() >= (2 * left).max(1)
     }
 
     /// Half of the window in segments: how many acknowledgements may be quick (tcp_incr_quickack).
     pub fn quick(&self, rcv_mss: u32) -> u32 {
-        let quick = self.announced / (2 * u64::from(rcv_mss.max(1)));
-        if quick == 0 { 2 } else { quick.min(u32::MAX.into()) as u32 }
+        let quick = self.announced / (2 * rcv_mss.max(1));
+        if quick == 0 { 2 } else { quick }
     }
 
     /// Segments as long as never before have come: how much of the buffer is window (tcp_measure_rcv_mss).
     pub fn on_longer(&mut self, len: u32) {
-        let ratio = ((u64::from(len) << RATIO_SHIFT) / self.memory(len)).max(1) as u16;
+        let ratio = ((len << RATIO_SHIFT) / self.memory(len)).max(1) as u16;
         if ratio == self.ratio {
             return;
         }
@@ -221,7 +231,7 @@ impl ReceiveWindow {
         if self.target >= room {
             return false;
         }
-        self.target = (self.target + 2 * u64::from(self.mss.max(len))).min(room);
+        self.target = (self.target + 2 * self.mss.max(len)).min(room);
         true
     }
 
@@ -240,6 +250,7 @@ impl ReceiveWindow {
     }
 
     /// Data in order came up to `next`: a whole window of it takes a round trip at least (tcp_rcv_rtt_measure).
+    #[inline]
     pub fn note_window(&mut self, next: u64, now: Time) {
         let (since, end) = self.round;
         if next < end {
@@ -248,36 +259,45 @@ impl ReceiveWindow {
         if end > 0 {
             self.note(now.since(since).max(Span(1000)), true);
         }
-        self.round = (now, next + self.announced);
+        self.round = (now, next + u64::from(self.announced));
     }
 
     /// The application has read a packet up to `read`, of what has come in order up to `next`: once in a round trip the buffer
     /// follows what came (tcp_rcv_space_adjust). `beyond`: how far what has come out of order reaches.
+    #[inline]
     pub fn adjust(&mut self, read: u64, next: u64, beyond: u64, now: Time) {
         if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
             return;
         }
-        let copied = (read - self.from).saturating_sub(next - read);
+        let copied = (read - self.from).saturating_sub(next - read).min(2 * MOST) as u32;
         if copied > self.space {
             self.follow(copied, beyond);
         }
         (self.since, self.from) = (now, read);
     }
 
-    /// So many bytes have come from the next one expected on, with gaps: they need room beside.
-    pub fn hold(&mut self, bytes: u64) {
-        self.follow(self.space, bytes);
-    }
-
     /// The buffer follows what came in a round trip (tcp_rcvbuf_grow): twice as much, and twice as much more as that is more
     /// than before.
-    fn follow(&mut self, came: u64, beside: u64) {
-        let before = self.space.max(1);
+    fn follow(&mut self, came: u32, beside: u64) {
+        let before = u64::from(self.space.max(1));
         self.space = came;
-        let twice = u128::from(came) * 2;
-        let more = twice * u128::from(came.saturating_sub(before)) / u128::from(before);
-        let wanted = (twice + 2 * more + u128::from(beside)).min(u128::from(u64::MAX >> RATIO_SHIFT)) as u64;
-        let buffer = ((wanted << RATIO_SHIFT) / u64::from(self.ratio)).min(self.most.saturating_mul(2));
+        let twice = 2 * u64::from(came);
+        let more = twice * u64::from(came).saturating_sub(before) / before;
+        self.widen((twice + more).saturating_add(more).saturating_add(beside));
+    }
+
+    /// So many bytes have come from the next one expected on, with gaps: they need room beside.
+    pub fn hold(&mut self, bytes: u64) {
+        self.widen((2 * u64::from(self.space)).saturating_add(bytes));
+    }
+
+    /// The buffer holds a window of so many bytes, if it may.
+    fn widen(&mut self, wanted: u64) {
+        let memory = wanted.min(u64::MAX >> RATIO_SHIFT) << RATIO_SHIFT;
+        if memory < (u64::from(self.buffer) + 1) * u64::from(self.ratio) {
+            return;
+        }
+        let buffer = (memory / u64::from(self.ratio)).min(2 * u64::from(self.most)) as u32;
         if buffer > self.buffer {
             self.buffer = buffer;
             self.whole = self.space_beside(0);
@@ -301,8 +321,6 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    const MOST: u64 = 16 << 20;
-
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
     }
@@ -312,7 +330,7 @@ mod tests {
     /// for the first, 80,896 when its buffer of 128 KiB is all window, and at last 151,552.
     #[test]
     fn doubles_what_came_in_a_round_trip() {
-        let mut window = ReceiveWindow::new(1448, 52, MOST);
+        let mut window = ReceiveWindow::new(1448, 52, 16 << 20);
         assert_eq!((window.first(), window.space), (65_160, 14_480));
         window.begin(ms(60));
         window.on_longer(1448);
@@ -337,7 +355,7 @@ mod tests {
     #[test]
     fn the_share_that_is_window_follows_from_the_packets() {
         let ratio = |len| {
-            let mut window = ReceiveWindow::new(9000, 52, MOST);
+            let mut window = ReceiveWindow::new(9000, 52, 16 << 20);
             window.on_longer(len);
             window.ratio
         };
@@ -349,7 +367,7 @@ mod tests {
     /// it is at most not at all.
     #[test]
     fn a_shorter_round_trip_is_believed_at_once() {
-        let (mut window, span) = (ReceiveWindow::new(1448, 52, MOST), Span::from_millis);
+        let (mut window, span) = (ReceiveWindow::new(1448, 52, 16 << 20), Span::from_millis);
         window.note_rtt(span(80));
         window.note_rtt(span(40));
         assert_eq!(window.rtt(), span(40));
@@ -365,7 +383,7 @@ mod tests {
     /// A packet that waits to be read, or for one before it, takes room of its memory, not of its bytes alone.
     #[test]
     fn what_waits_in_the_buffer_takes_its_memory() {
-        let mut window = ReceiveWindow::new(1448, 52, MOST);
+        let mut window = ReceiveWindow::new(1448, 52, 16 << 20);
         window.on_longer(1448);
         assert_eq!(window.space(), 81_920);
         window.held = 10 * window.memory(1448);

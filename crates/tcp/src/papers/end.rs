@@ -137,6 +137,7 @@ impl End {
     }
 
     /// A segment of the other end arrives; `ce`: its packet was marked on the way; `label`: what queues have written on it.
+    #[inline(never)]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
@@ -262,6 +263,7 @@ impl End {
     }
 
     /// The next segment to send while the connection opens.
+    #[inline(never)]
     pub fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
@@ -295,6 +297,7 @@ impl End {
     }
 
     /// The same of any.
+    #[inline(never)]
     #[must_use]
     pub fn timer(&self) -> Time {
         match self.state {

@@ -241,8 +241,7 @@ impl Bbr {
             self.conserve = false;
         }
         self.sample_long_term(window, sample);
-        let rate = (u128::from(sample.delivered) << BW_SHIFT) / u128::from(micros(sample.interval).max(1));
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let rate = (sample.delivered << BW_SHIFT) / micros(sample.interval).max(1);
         if !sample.is_app_limited || rate >= self.rate.get() {
             self.rate.update(BW_ROUNDS, self.rounds, rate);
         }
@@ -406,8 +405,8 @@ impl Bbr {
             self.mode = Mode::Drain;
             window.ssthresh = self.with_room(window, self.bdp(window, self.rate.get(), UNIT)).max(2);
         }
-        let target = self.with_room(window, self.bdp(window, self.rate.get(), UNIT));
-        if self.mode == Mode::Drain && window.in_flight <= target {
+        let target = |bbr: &Bbr, window: &Window| bbr.with_room(window, bbr.bdp(window, bbr.rate.get(), UNIT));
+        if self.mode == Mode::Drain && window.in_flight <= target(self, window) {
             self.begin_probe_bw(window);
         }
     }

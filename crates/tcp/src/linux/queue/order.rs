@@ -1,0 +1,85 @@
+//! The order of sending (tsorted_sent_queue). While no packet was sent again it is that of the stream.
+
+use super::{NOBODY, Queue};
+
+impl Queue {
+    /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
+    pub fn first_sent(&mut self) -> Option<usize> {
+        let mut first = if self.repeated > 0 { self.index(self.first_sent) } else { self.ordered_from(0) };
+        while let Some(index) = first.filter(|&index| !self.packets[index].may_be_lost()) {
+            first = self.sent_after(index);
+            self.leave_order(index);
+        }
+        first
+    }
+
+    /// The packet that was sent next.
+    pub fn sent_after(&self, index: usize) -> Option<usize> {
+        if self.repeated > 0 { self.index(self.packets[index].later) } else { self.ordered_from(index + 1) }
+    }
+
+    /// The first packet from here on that is in the order of sending, by that of the stream.
+    fn ordered_from(&self, index: usize) -> Option<usize> {
+        (index..self.packets.len()).find(|&index| self.packets[index].ordered)
+    }
+
+    /// Where the packet with this number is.
+    fn index(&self, number: u32) -> Option<usize> {
+        (number != NOBODY).then(|| self.packets.index(number))
+    }
+
+    /// A packet is in the order of sending from now on, the last.
+    pub(super) fn order_last(&mut self, index: usize) {
+        let (number, before) = (self.packets.number(index), self.last_sent);
+        let packet = &mut self.packets[index];
+        (packet.earlier, packet.later, packet.ordered) = (before, NOBODY, true);
+        match self.index(before) {
+            Some(before) => self.packets[before].later = number,
+            None => self.first_sent = number,
+        }
+        self.last_sent = number;
+    }
+
+    /// The first packet of the stream is the first in the order.
+    pub(super) fn order_first(&mut self) {
+        let after = self.first_sent;
+        let packet = &mut self.packets[0];
+        (packet.earlier, packet.later, packet.ordered) = (NOBODY, after, true);
+        if self.repeated == 0 {
+            return;
+        }
+        let number = self.packets.number(0);
+        match self.index(after) {
+            Some(after) => self.packets[after].earlier = number,
+            None => self.last_sent = number,
+        }
+        self.first_sent = number;
+    }
+
+    /// A packet is about to be sent again: from now on the order is kept.
+    pub(super) fn order_all(&mut self) {
+        (self.first_sent, self.last_sent) = (NOBODY, NOBODY);
+        for index in 0..self.packets.len() {
+            if self.packets[index].ordered {
+                self.order_last(index);
+            }
+        }
+    }
+
+    /// A packet leaves the order of sending, if it is in it.
+    pub(super) fn leave_order(&mut self, index: usize) {
+        let packet = &mut self.packets[index];
+        if !core::mem::take(&mut packet.ordered) || self.repeated == 0 {
+            return;
+        }
+        let (earlier, later) = (packet.earlier, packet.later);
+        match self.index(earlier) {
+            Some(earlier) => self.packets[earlier].later = later,
+            None => self.first_sent = later,
+        }
+        match self.index(later) {
+            Some(later) => self.packets[later].earlier = earlier,
+            None => self.last_sent = earlier,
+        }
+    }
+}
