@@ -297,18 +297,18 @@ impl Sender {
         if !self.sendable(self.window.nxt) {
             return false;
         }
+        // It is one of a burst, whose end may cut it.
         let start = self.window.nxt;
-        let mut len = self.length_at(start);
-        if self.pacing.in_burst(self.window.now) && self.burst_end > start {
-            len = len.min((self.burst_end - start) as u32);
-        }
+        let most = if self.burst_end > start { self.burst_end.min(self.written) } else { self.written };
+        let stop = most.min(start + u64::from(self.window.mss));
+        let len = (stop - start) as u32;
         if len > 0 && len < self.window.mss {
-            self.small_end = start + u64::from(len);
+            self.small_end = stop;
         }
-        let fin = self.closed && start + u64::from(len) == self.written;
-        let end = start + u64::from(len) + u64::from(fin);
+        let fin = self.closed && stop == self.written;
+        let end = stop + u64::from(fin);
         let nothing_out = self.queue.is_empty();
-        let push = len > 0 && self.burst_pushed && start + u64::from(len) == self.burst_end;
+        let push = len > 0 && self.burst_pushed && stop == self.burst_end;
         let packet = Packet { start, end, push, ..self.record(len, self.queue.len() as usize, nothing_out) };
         self.queue.push(packet);
         self.window.nxt = end;
