@@ -207,6 +207,10 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         &self.ring
     }
 
+    fn wakes(&self) -> bool {
+        false
+    }
+
     fn average(&self) -> Option<f64> {
         Some(self.rule.avg())
     }

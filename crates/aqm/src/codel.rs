@@ -132,6 +132,10 @@ impl<P: Packet> Discipline<P> for Codel<P> {
     fn buffer(&self) -> &dyn Buffer<P> {
         &self.fifo
     }
+
+    fn wakes(&self) -> bool {
+        false
+    }
 }
 
 impl<P: Packet> Configure<P> for Codel<P> {

@@ -70,6 +70,10 @@ impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
         self.discipline.next_wakeup()
     }
 
+    fn wakes(&self) -> bool {
+        self.discipline.wakes()
+    }
+
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         self.discipline.wake(ctx);
     }

@@ -167,6 +167,11 @@ pub trait Discipline<P>: Send {
         None
     }
 
+    /// Whether it ever names a time there; if not, it is not asked.
+    fn wakes(&self) -> bool {
+        true
+    }
+
     /// The time that [`next_wakeup`](Discipline::next_wakeup) named has come. It is later, or none, afterwards.
     fn wake(&mut self, _ctx: &mut Ctx<'_, P>) {}
 

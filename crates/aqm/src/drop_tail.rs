@@ -57,6 +57,10 @@ impl<P: Packet> Discipline<P> for DropTail<P> {
     fn buffer(&self) -> &dyn Buffer<P> {
         &self.fifo
     }
+
+    fn wakes(&self) -> bool {
+        false
+    }
 }
 
 impl<P: Packet> Configure<P> for DropTail<P> {

@@ -72,9 +72,11 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
     /// Takes the packet at the head, with its tag.
     #[inline]
     pub fn pop_with(&mut self) -> Option<(P, Tag)> {
-        let (packet, tag) = self.queue.pop_front()?;
-        self.bytes -= packet.bytes();
-        Some((packet, tag))
+        let head = self.queue.pop_front();
+        if let Some((packet, _)) = &head {
+            self.bytes -= packet.bytes();
+        }
+        head
     }
 
     /// What its discipline noted of the packet at the head.

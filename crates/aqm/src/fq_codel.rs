@@ -190,6 +190,10 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
     fn buffer(&self) -> &dyn Buffer<P> {
         &self.queues
     }
+
+    fn wakes(&self) -> bool {
+        false
+    }
 }
 
 impl<P: Packet> Configure<P> for FqCodel<P> {

@@ -253,6 +253,10 @@ impl<P: Packet> Discipline<P> for Red<P> {
         &self.fifo
     }
 
+    fn wakes(&self) -> bool {
+        false
+    }
+
     fn average(&self) -> Option<f64> {
         Some(self.rule.avg())
     }

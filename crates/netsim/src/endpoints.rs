@@ -202,7 +202,7 @@ impl Endpoints {
     fn will_arrive_straight(&mut self, place: u32, time: Time) {
         let packet = self.network.packets.get(place);
         if packet.slot == NONE {
-            return self.will_arrive(place, time);
+            return self.will_be_counted(place, time);
         }
         let (slot, to) = (self.slots.get(packet.slot), packet.to as usize);
         slot.expected[to] += u32::from(slot.early[to]);
@@ -218,13 +218,14 @@ impl Endpoints {
     /// The same at `now`, which may be to come.
     #[inline(always)]
     fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
-        for _ in 0..BURST {
+        for sent in 0..BURST {
             if !self.send_one(at, end, now) {
+                self.network.engine.work(sent.into());
                 self.arm(at, end);
                 return true;
             }
-            self.network.engine.work(1);
         }
+        self.network.engine.work(BURST.into());
         let slot = self.slots.get(at);
         slot.expected[end as usize] += 1;
         self.network.engine.push(now, Event::Burst(at, end), owner(slot.id, end));
@@ -258,12 +259,13 @@ impl Endpoints {
         if !connection.may_send() {
             return false;
         }
-        let Some((place, packet)) =
-            self.network.shared.packets.put(|packet| connection.poll_into(now, &mut packet.segment))
-        else {
+        let packets = &mut self.network.shared.packets;
+        let place = packets.vacant();
+        if !connection.poll_into(now, &mut packets.get(place).segment) {
             return false;
-        };
-        let to = end.other();
+        }
+        packets.take();
+        let (packet, to) = (packets.get(place), end.other());
         address(packet, slot, to, now);
         if to == End::Receiver {
             let sent = &mut self.network.shared.flows[slot.flow as usize].sent;

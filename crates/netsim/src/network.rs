@@ -120,20 +120,6 @@ impl Network {
         go_on(&mut self.shared.engine, place, packet, event, time)
     }
 
-    /// The same of an answer, to be evaluated beyond a shared line, too, as far as its place there is known.
-    #[inline(always)]
-    pub fn launch_back(&mut self, place: u32, sent: Time) -> Option<Time> {
-        let Shared { engine, packets, .. } = &mut self.shared;
-        let packet = packets.get(place);
-        let (mut event, mut time) = self.paths.travel(packet, sent);
-        let knows = || self.ahead.as_ref().is_some_and(|ahead| ahead.knows(time, &self.links, engine));
-        if event == PacketEvent::Crossing && !engine.waits(event) && knows() {
-            engine.evaluated();
-            (event, time) = self.paths.cross(packet, time);
-        }
-        go_on(engine, place, packet, event, time)
-    }
-
     /// A packet has reached a line that several paths share; when it will be at its end, if it gets there.
     #[inline(always)]
     pub fn cross(&mut self, place: u32, now: Time) -> Option<Time> {
@@ -143,6 +129,7 @@ impl Network {
     }
 
     /// The next packet that will reach a shared line, and when, if its place there is known; it is evaluated before its time.
+    #[inline(always)]
     pub fn next_known(&mut self) -> Option<(u32, Time)> {
         let engine = &mut self.shared.engine;
         let time = engine.head(PacketEvent::Crossing);
@@ -188,7 +175,16 @@ impl Network {
                 self.shared.log.note(at, queued.queued, packet, PacketFate::Arrival, link.port.len());
             }
         }
-        self.act(at, |port, now, sink| port.arrive(queued, now, sink));
+        let (shared, monitor) = (&mut self.shared, &mut link.monitor);
+        let (now, deadline) = (shared.engine.now(), link.port.next_deadline());
+        link.port.arrive(queued, now, &mut Sink { link: at, monitor, shared, sent: NONE, later: Span::ZERO });
+        if self.shared.log.is_incomplete() {
+            self.shared.log.complete(&link.port);
+        }
+        // Most find the transmitter busy.
+        if link.port.next_deadline() != deadline {
+            self.shared.engine.set_port(at, link.port.next_deadline());
+        }
     }
 
     /// The deadline of the port has come whose turn it is; the packet that it has sent, and when that will be at its end, if it
@@ -254,11 +250,16 @@ impl Network {
 
 /// What happens next to a packet; when it will be at its end, if that is next.
 #[inline(always)]
-fn go_on(engine: &mut Engine, place: u32, packet: &SimPacket, event: PacketEvent, time: Time) -> Option<Time> {
+pub(crate) fn go_on(engine: &mut Engine, place: u32, packet: &SimPacket, event: PacketEvent, time: Time) -> Option<Time> {
     if event == PacketEvent::Delivery {
         return Some(time);
     }
-    engine.push_packet(time, event, place, owner(packet.connection, packet.to));
+    let owner = owner(packet.connection, packet.to);
+    if event == PacketEvent::Arrival {
+        engine.push_packet(time, PacketEvent::Arrival, place, owner);
+    } else {
+        engine.push_packet(time, PacketEvent::Crossing, place, owner);
+    }
     None
 }
 

@@ -125,6 +125,8 @@ pub struct Port<P, Q = Box<dyn Discipline<P>>> {
     dropped: Vec<(P, DropReason)>,
     quenched: Vec<FlowKey>,
     packet: u64,
+    /// Whether the discipline ever asks to be woken.
+    asks: bool,
     name: Cow<'static, str>,
 }
 
@@ -137,6 +139,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     #[must_use]
     pub fn new(config: PortConfig, queue: Q, rng: Stream) -> Self {
         let PortConfig { rate, framing, tx_ring, packet, name } = config;
+        let asks = queue.wakes();
         let mut port = Port {
             counters: Counters::default(),
             queue,
@@ -152,6 +155,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
             dropped: Vec::new(),
             quenched: Vec::new(),
             packet,
+            asks,
             name,
         };
         port.arm(Time::ZERO);
@@ -159,7 +163,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     }
 
     /// A packet arrives.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, packet: P, now: Time, out: &mut impl Outcomes<P>) {
         self.check(now);
         let ctx = Ctx::new(now, &mut self.rng, &mut self.dropped);
@@ -329,6 +333,9 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     /// Asks when the discipline is to be woken.
     #[inline(always)]
     fn arm(&mut self, now: Time) {
+        if !self.asks {
+            return debug_assert!(self.queue.next_wakeup().is_none(), "{} is never woken, but asks", self.name);
+        }
         match self.queue.next_wakeup() {
             None => self.wakes = Time::NEVER,
             Some(at) if at <= now => self.due(),
@@ -392,6 +399,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         self.queue.for_each(&mut |packet| waiting.push(packet.clone()));
         waiting.sort_by_key(P::arrived);
         let old = mem::replace(&mut self.queue, queue);
+        (self.asks, self.wakes) = (self.queue.wakes(), Time::NEVER);
         self.arm(Time::ZERO);
         while self.wakes <= now {
             let due = self.wakes;

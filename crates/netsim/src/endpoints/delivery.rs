@@ -2,8 +2,9 @@
 
 use super::{BURST, Endpoints, Heard, address};
 use crate::engine::PacketEvent;
-use crate::network::Shared;
+use crate::network::ahead::Ahead;
 use crate::network::packet::{End, NONE};
+use crate::network::{Network, Shared, go_on};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::Flags;
 
@@ -14,59 +15,50 @@ impl Endpoints {
     pub(super) fn will_arrive(&mut self, place: u32, time: Time) {
         let packet = self.network.packets.get(place);
         if packet.slot == NONE {
-            if time <= self.horizon {
-                return self.count_delivery(place, time);
-            }
-        } else if packet.to == End::Sender {
-            return self.will_be_heard(place, time);
-        } else if self.is_next(place, End::Receiver, time) {
-            return self.receive(place, time);
+            return self.will_be_counted(place, time);
         }
-        self.network.push_delivery(place, time);
+        if packet.to == End::Sender {
+            return self.will_be_heard(place, time);
+        }
+        self.will_be_received(place, time);
+    }
+
+    /// The same of a packet of a source without connections.
+    #[inline(always)]
+    pub(super) fn will_be_counted(&mut self, place: u32, time: Time) {
+        if time > self.horizon {
+            return self.network.push_delivery(place, time);
+        }
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        engine.evaluated();
+        let packet = packets.get(place);
+        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
+        packets.release(place);
     }
 
     /// The same of one that comes to a sender.
     #[inline(always)]
     fn will_be_heard(&mut self, place: u32, time: Time) {
-        if self.is_next(place, End::Sender, time) {
+        let packet = self.network.shared.packets.get(place);
+        let slot = self.slots.get(packet.slot);
+        if slot.hears_next(End::Sender, &packet.segment, time, self.horizon) {
             return self.acknowledge(place, time);
         }
         self.network.push_delivery(place, time);
     }
 
-    /// Whether a packet that will be at this end of its connection at `time` may be evaluated now; if not, it is expected there.
+    /// The same of one that comes to a receiver. The acknowledgement takes its place.
     #[inline(always)]
-    fn is_next(&mut self, place: u32, to: End, time: Time) -> bool {
-        let packet = self.network.packets.get(place);
-        let slot = self.slots.get(packet.slot);
-        if !slot.early[to as usize] {
-            return false;
-        }
-        let plain = !packet.segment.flags.has_any(Flags::SYN.with(Flags::FIN));
-        let next = time <= self.horizon && plain && slot.hears_next(to, time);
-        slot.expected[to as usize] += u32::from(!next);
-        next
-    }
-
-    /// A packet of a source without connections has come.
-    #[inline(always)]
-    fn count_delivery(&mut self, place: u32, time: Time) {
-        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
-        engine.evaluated();
+    fn will_be_received(&mut self, place: u32, time: Time) {
+        let Network { shared: Shared { engine, packets, flows, .. }, links, paths, ahead } = &mut self.network;
         let packet = packets.get(place);
-        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
-        self.network.packets.release(place);
-    }
-
-    /// A packet comes at `time`, from now on, to a receiver that only acknowledges: the acknowledgement takes its place.
-    #[inline(always)]
-    fn receive(&mut self, place: u32, time: Time) {
-        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
-        engine.evaluated();
-        let packet = packets.get(place);
-        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
         let at = packet.slot;
         let slot = self.slots.get(at);
+        if !slot.hears_next(End::Receiver, &packet.segment, time, self.horizon) {
+            return self.network.push_delivery(place, time);
+        }
+        engine.evaluated();
+        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
         let ce = packet.ecn == Ecn::CongestionExperienced;
         let receiver = &mut slot.ends[1];
         receiver.on_labelled(&packet.segment, ce, packet.label, time);
@@ -76,14 +68,24 @@ impl Endpoints {
         }
         if !receiver.may_send() || !receiver.poll_into(time, &mut packet.segment) {
             // Its acknowledgement waits.
-            self.network.packets.release(place);
+            packets.release(place);
             return self.arm(at, End::Receiver);
         }
-        address(packet, slot, End::Sender, time);
         // What filled a gap may have brought the end of the stream, and it closes too.
-        let (more, closes) = (slot.ends[1].may_send(), !slot.ends[1].only_receives());
-        if let Some(time) = self.network.launch_back(place, time) {
-            self.will_be_heard(place, time);
+        let (more, closes) = (receiver.may_send(), !receiver.only_receives());
+        address(packet, slot, End::Sender, time);
+        let (mut event, mut heard) = paths.travel(packet, time);
+        let knows = |ahead: &Ahead| ahead.knows(heard, links, engine);
+        if event == PacketEvent::Crossing && !engine.waits(event) && ahead.as_ref().is_some_and(knows) {
+            engine.evaluated();
+            (event, heard) = paths.cross(packet, heard);
+        }
+        if event != PacketEvent::Delivery {
+            go_on(engine, place, packet, event, heard);
+        } else if slot.hears_next(End::Sender, &packet.segment, heard, self.horizon) {
+            self.acknowledge(place, heard);
+        } else {
+            self.network.push_delivery(place, heard);
         }
         if more {
             self.acknowledge_again(at, time);

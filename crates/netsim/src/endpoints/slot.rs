@@ -11,7 +11,7 @@ use crate::network::packet::{End, Header, NONE};
 use crate::source::Way;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::connection::SendCounters;
-use sluicegate_tcp::{Connection, Host};
+use sluicegate_tcp::{Connection, Flags, Host, Segment};
 use std::collections::BTreeMap;
 
 /// A connection. The first end is its flow's sender; of connections that come and go it answers, and the second end has
@@ -195,16 +195,27 @@ impl Slot {
         self.transient.as_ref().map_or(Span::ZERO, |transient| transient.access[to as usize].delay)
     }
 
-    /// Whether an end hears of a segment at `time` before anything else happens to it, and then only of that.
+    /// Whether an end hears of this segment at `time`, which is no later than `horizon`, before anything else happens to it, and
+    /// then only of that. If not, the segment is expected there.
     #[inline(always)]
     #[must_use]
-    pub fn hears_next(&self, end: End, time: Time) -> bool {
+    pub fn hears_next(&mut self, end: End, segment: &Segment, time: Time, horizon: Time) -> bool {
+        if !self.early[end as usize] {
+            return false;
+        }
         let [sender, receiver] = &self.ends;
-        self.expected[end as usize] == 0
+        let plain = time <= horizon && !segment.flags.has_any(Flags::SYN.with(Flags::FIN));
+        if plain
+            && self.expected[end as usize] == 0
             && match end {
                 End::Receiver => receiver.will_only_receive(time),
                 End::Sender => time < self.stop && sender.will_only_send(time),
             }
+        {
+            return true;
+        }
+        self.expected[end as usize] += 1;
+        false
     }
 
     /// When an end asks to be woken earlier than it will be: then.

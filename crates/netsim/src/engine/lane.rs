@@ -30,8 +30,8 @@ const STEPS: usize = 8;
 pub struct Lane {
     /// The first entry; [`Entry::NONE`] when there is none.
     head: Entry,
-    /// The last entry, as far as it decides where the next one goes.
-    last: Entry,
+    /// Time and owner of the last entry.
+    last: (u64, u64),
     /// As many places as a power of two.
     ring: Vec<Entry>,
     /// The place of the second entry, counted on and on, and of the one behind the last.
@@ -41,7 +41,7 @@ pub struct Lane {
 
 impl Default for Lane {
     fn default() -> Lane {
-        Lane { head: Entry::NONE, last: Entry::default(), ring: vec![Entry::default()], first: 0, end: 0 }
+        Lane { head: Entry::NONE, last: (0, 0), ring: vec![Entry::default()], first: 0, end: 0 }
     }
 }
 
@@ -58,10 +58,10 @@ impl Lane {
     pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
         let entry = Entry { time, owner, packet, added: added as u32 };
         if self.head.time == u64::MAX {
-            (self.head, self.last) = (entry, entry);
+            (self.head, self.last) = (entry, (time, owner));
             return true;
         }
-        if entry.before(&self.last) {
+        if time <= self.last.0 && (time, owner) < self.last {
             return self.insert(entry);
         }
         self.append(entry);
@@ -71,7 +71,7 @@ impl Lane {
     #[inline(always)]
     fn append(&mut self, entry: Entry) {
         self.make_room();
-        self.last = entry;
+        self.last = (entry.time, entry.owner);
         *self.at(self.end) = entry;
         self.end = self.end.wrapping_add(1);
     }
@@ -94,7 +94,8 @@ impl Lane {
             self.head = entry;
             return true;
         }
-        self.append(self.last);
+        let last = *self.at(self.end.wrapping_sub(1));
+        self.append(last);
         let mut place = self.end.wrapping_sub(1);
         while place != self.first && entry.before(self.at(place.wrapping_sub(1))) {
             *self.at(place) = *self.at(place.wrapping_sub(1));

@@ -28,6 +28,9 @@ struct Extras {
     observer: Option<Observer>,
 }
 
+/// More than 73 years: no run ends so late that it mattered by how much.
+const LONGEST: Span = Span(1 << 61);
+
 /// What lines of one rate and delay have in common.
 pub struct Kind {
     rate: Rate,
@@ -50,7 +53,7 @@ impl Kind {
     #[inline(always)]
     fn time_to_send(&mut self, bytes: u32, remainder: &mut u64) -> Span {
         if *remainder != 0 {
-            return self.rate.time_to_send(bytes.into(), remainder);
+            return self.rate.time_to_send(bytes.into(), remainder).min(LONGEST);
         }
         if bytes != self.bytes {
             self.divide(bytes);
@@ -62,7 +65,7 @@ impl Kind {
     #[cold]
     fn divide(&mut self, bytes: u32) {
         (self.bytes, self.remainder) = (bytes, 0);
-        self.time = self.rate.time_to_send(bytes.into(), &mut self.remainder);
+        self.time = self.rate.time_to_send(bytes.into(), &mut self.remainder).min(LONGEST);
     }
 }
 
@@ -86,8 +89,13 @@ impl DelayLine {
         if self.free < time {
             (self.free, self.remainder) = (time, 0);
         }
-        self.free += kind.time_to_send(packet.bytes, &mut self.remainder);
-        let arrival = self.free + kind.delay;
+        let time = kind.time_to_send(packet.bytes, &mut self.remainder);
+        if self.free.0 >= 1 << 63 {
+            return Time::NEVER;
+        }
+        // Below 2^63 + 2^61 and, as a path's delays are below 2^62, below 2^64.
+        self.free.0 += time.0;
+        let arrival = Time(self.free.0 + kind.delay.0);
         match &mut self.extras {
             None => arrival,
             Some(extras) => extras.pass(packet, self.free, arrival),

@@ -300,29 +300,26 @@ impl PacketPool {
         PacketPool { capacity: packets.min(MAX_RESERVED), ..PacketPool::default() }
     }
 
-    /// Lets `write` fill a vacant place, whatever was last in it. When it says so, there is a packet then: its number,
-    /// and itself.
+    /// A vacant place. Whatever was last in it, there is a packet when it is [taken](PacketPool::take).
     #[inline(always)]
-    pub fn put(&mut self, write: impl FnOnce(&mut SimPacket) -> bool) -> Option<(u32, &mut SimPacket)> {
+    pub fn vacant(&mut self) -> u32 {
         if self.free.is_empty() {
             self.grow();
         }
-        let place = *self.free.last()?;
-        let packet = &mut self.packets[place as usize];
-        if !write(packet) {
-            return None;
-        }
+        self.free.last().copied().unwrap_or_default()
+    }
+
+    /// The vacant place is no longer.
+    #[inline(always)]
+    pub fn take(&mut self) {
         self.free.pop();
-        Some((place, packet))
     }
 
     /// Adds a packet; its number.
     #[inline]
     pub fn add(&mut self, packet: SimPacket) -> u32 {
-        if self.free.is_empty() {
-            self.grow();
-        }
-        let place = self.free.pop().unwrap_or_default();
+        let place = self.vacant();
+        self.take();
         self.packets[place as usize] = packet;
         place
     }
