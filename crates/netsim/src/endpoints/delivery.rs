@@ -50,7 +50,7 @@ impl Endpoints {
     /// The same of one that comes to a receiver. The acknowledgement takes its place.
     #[inline(always)]
     fn will_be_received(&mut self, place: u32, time: Time) {
-        let Network { shared: Shared { engine, packets, flows, .. }, links, paths, ahead } = &mut self.network;
+        let Network { shared: Shared { engine, packets, flows, .. }, links, paths, ahead, .. } = &mut self.network;
         let packet = packets.get(place);
         let at = packet.slot;
         let slot = self.slots.get(at);
