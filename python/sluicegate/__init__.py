@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from .connections import Vectors, vectors
     from .custom_aqm import Aqm, PacketQueue
+    from .design.access_line import access_line
     from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
     from .design.red import RedDesign, design_red
@@ -163,6 +164,7 @@ __all__ = [
     "UtLt",
     "Vectors",
     "__version__",
+    "access_line",
     "bridge",
     "check",
     "compare",
@@ -188,6 +190,7 @@ _HOMES = {
     "_core": ("ConservationError", "Ctx", "Packet", "ScenarioError"),
     "connections": ("Vectors", "vectors"),
     "custom_aqm": ("Aqm", "PacketQueue"),
+    "design.access_line": ("access_line",),
     "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),
     "design.red": ("RedDesign", "design_red"),

@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     disciplines,
     evaluate,
     live,
+    new,
     recommend,
     replay,
     reproduce,

@@ -42,6 +42,7 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
     sends more than its share whatever happens, if only in bursts, has no goal.
     """
     first, later, notes = [], [], []
+    talk: dict[str, list[str]] = {}
     warmup = in_base_unit(traffic.run["warmup"])
     for name in about.groups:
         groups = [group for group in traffic.groups if group.flow["name"] == name and group.path.places]
@@ -85,6 +86,7 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
             first.append((name, f"completion p50 least {UNNOTICED}"))
         else:
             notes.append(f"{name}: no goal, its flows are of several kinds")
+    notes = [*(f"{', '.join(names)}: {said}" for said, names in talk.items()), *notes]
     return parsed([f"{name} {what}" for name, what in first + later], about), notes
 
 

@@ -1,0 +1,89 @@
+"""The command `new`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import Refusal, answers, app, nearest
+
+HINTS = {"down": "100 Mbit/s", "up": "20 Mbit/s"}
+"""Of what must be said, an example."""
+
+
+@app.command(
+    short_help="Write a commented scenario of one's own line from a few numbers.",
+    epilog="""Examples:
+
+\b
+sluicegate new home
+sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --access docsis --users 4 -o home.toml
+""",
+)
+@answers
+def new(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line with those who use it.")],
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Of the download, as measured.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Of the upload, as measured.")] = None,
+    rtt: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Round trip to a server nearby without load. [as ACCESS has it]")
+    ] = None,
+    access: Annotated[
+        str | None, typer.Option(metavar="ACCESS", help="dsl, docsis, fibre, lte or satellite. [docsis]")
+    ] = None,
+    users: Annotated[int | None, typer.Option(help="People who browse and download. [4]")] = None,
+    calls: Annotated[int | None, typer.Option(help="Calls at a time, with video where there is room. [2]")] = None,
+    games: Annotated[int | None, typer.Option(help="Games at a time. [1]")] = None,
+    uploads: Annotated[int | None, typer.Option(help="Connections that upload without end. [1]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write it here. [standard output]")
+    ] = None,
+) -> None:
+    """Write a commented scenario of a home's line, in which each number has its reason.
+
+    What is not given has a default; rates must be given. On a terminal, without options, it asks for all of them.
+    """
+    from ..design.access_line import ACCESS, access_line
+    from ..io import staged_file
+
+    if what != "home":
+        raise Refusal(f"{what}: {nearest(what, ['home'])}")
+    given = {"down": down, "up": up, "rtt": rtt, "access": access}
+    counts = {"users": users, "calls": calls, "games": games, "uploads": uploads}
+    if out is not None and out.exists():
+        raise Refusal(f"{out}: is there already; name another file with -o")
+    defaults = {"users": 4, "calls": 2, "games": 1, "uploads": 1}
+    if all(value is None for value in (*given.values(), *counts.values())) and sys.stdin.isatty():
+        kind = typer.prompt(f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True)
+        if kind not in ACCESS:
+            raise Refusal(f"{kind}: {nearest(kind, list(ACCESS))}")
+        given["access"] = kind
+        if not ACCESS[kind].trace:
+            given["down"] = typer.prompt("Rate of the download, as measured", default=HINTS["down"], err=True)
+        given["up"] = typer.prompt("Rate of the upload, as measured", default=HINTS["up"], err=True)
+        given["rtt"] = typer.prompt("Round trip to a server nearby (ping)", default=ACCESS[kind].rtt, err=True)
+        asked = {
+            "users": "People",
+            "calls": "Calls at a time",
+            "games": "Games at a time",
+            "uploads": "Uploads at a time",
+        }
+        counts |= {name: typer.prompt(asked[name], default=defaults[name], err=True) for name in counts}
+        out = out or Path(typer.prompt("File", default="home.toml", err=True))
+        if out.exists():
+            raise Refusal(f"{out}: is there already; name another file with -o")
+    kind = given["access"] or "docsis"
+    for name in ("down", "up"):
+        if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].trace):
+            raise Refusal(f'--{name}: say the rate of the {name}load, such as --{name} "{HINTS[name]}"')
+    numbers = {name: defaults[name] if count is None else count for name, count in counts.items()}
+    text = access_line(down=given["down"], up=given["up"] or "", rtt=given["rtt"], access=kind, **numbers)
+    if out is None:
+        print(text, end="")
+        return
+    with staged_file(out) as target:
+        Path(target).write_text(text, "utf-8")
+    print(f"{out}: written; next: sluicegate run {out}, then sluicegate recommend {out} --deployable linux --wan NAME")

@@ -1,0 +1,160 @@
+"""A scenario of a home's access line from a few numbers, as the text of a commented file: each value with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._core import ScenarioError
+from ..quantities import duration, quantity, rate_text
+
+MODEM_BUFFER_S = 0.25
+"""Seconds of the upload that a modem holds unless measured: many of those in Dischinger et al. (IMC 2007) and Kreibich
+et al. (IMC 2010, Netalyzr) held more, some hundreds of milliseconds to seconds."""
+
+VIDEO_BPS, VOICE_BPS = 1_500_000, 80_000
+"""A video call at 720p, as programs ask for (1.2 to 1.8 Mbit/s), and a voice call: G.711 with its headers."""
+
+PACKET = 1500
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of access line. `about`: its name in a sentence. `rtt`: to a server nearby unless given. `down`, `up`: keys
+    of both directions, each with its reason. `trace`: the bundled trace that says the rate of the download. `run`:
+    duration and warm-up."""
+
+    about: str
+    rtt: str
+    down: tuple[tuple[str, str], ...] = ()
+    up: tuple[tuple[str, str], ...] = ()
+    trace: str = ""
+    run: tuple[str, str] = ("40 s", "10 s")
+
+
+ACCESS = {
+    "dsl": Kind(
+        "a DSL line", "25 ms", (('framing = "ptm"', 'VDSL2 with PPPoE; of ADSL it is "atm", cells of 53 bytes'),),
+    ),
+    "docsis": Kind(
+        "a cable line", "20 ms", (('framing = "docsis"', "18 bytes around each packet, frames of 64 at the least"),),
+        (('jitter = "6 ms"', "upstream packets wait for grants, which come every 2 to 6 ms"),),
+    ),
+    "fibre": Kind(
+        "a fibre line", "10 ms", (('framing = "ethernet"', "38 bytes around each packet, frames of 84 at the least"),),
+        (('jitter = "1 ms"', "grants of a passive optical network come several times in a millisecond or two"),),
+    ),
+    "lte": Kind("LTE", "50 ms", trace="lte"),
+    "satellite": Kind(
+        "a satellite line", "600 ms",
+        (("burst_start = 0.0001", "one packet in 10,000 begins a burst of errors,"),
+         ("burst_end = 0.2", "of five packets on average,"),
+         ("burst_loss = 0.5", "in which every other packet is lost (Gilbert and Elliott)")),
+        run=("120 s", "20 s"),
+    ),
+}  # fmt: skip
+"""The kinds of access lines, by name."""
+
+
+def access_line(
+    *,
+    down: str | None = None,
+    up: str,
+    rtt: str | None = None,
+    access: str = "docsis",
+    users: int = 4,
+    calls: int = 2,
+    games: int = 1,
+    uploads: int = 1,
+) -> str:
+    """The text of a scenario of a home's access line, for a file, or for `run`, `compare` and `recommend` as it is.
+
+    `down`, `up`: the rates of the line, such as "100 Mbit/s"; of "lte" a trace says the download's. `rtt`: round trip
+    to a server nearby without load (default: that of the kind). `access`: dsl, docsis, fibre, lte or satellite. `users`:
+    people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections of one
+    device that sends a backup or photographs.
+
+    Raises `ScenarioError` that says which argument is wrong.
+    """
+    if access not in ACCESS:
+        raise ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
+    kind = ACCESS[access]
+    if kind.trace and down is not None:
+        raise ScenarioError(
+            f"down: the rate of {access} varies by the trace {kind.trace}; leave it out, and put a trace of your own "
+            "line into the file (tools that record Mahimahi's)"
+        )
+    if not kind.trace and down is None:
+        raise ScenarioError("down: must be the rate of the download, such as 100 Mbit/s")
+    for name, count in (("users", users), ("calls", calls), ("games", games), ("uploads", uploads)):
+        if count < 0 or count > 1000:
+            raise ScenarioError(f"{name} = {count}: must be at least 0 and at most 1000")
+    up_bps = quantity("up", up, "network.rate")
+    down_bps = None if down is None else quantity("down", down, "network.rate")
+    rtt = rtt or kind.rtt
+    delay_ms = quantity("rtt", rtt, "network.delay") / 2e6
+    slow = min(up_bps, down_bps or up_bps)
+    video = calls * VIDEO_BPS <= slow / 2
+    sums = [_count(users, "person", "people"), _count(calls, "call"), _count(games, "game"), _count(uploads, "upload")]
+    shown = f"{rate_text(down_bps) if down_bps else 'a varying rate'} down, {rate_text(up_bps)} up"
+    parts = [f"# {kind.about[0].upper()}{kind.about[1:]} of a home: {shown}; {', '.join(sums)}.\n"]
+    if kind.trace:
+        first = (
+            f'trace = "{kind.trace}"',
+            "9 Mbit/s on average, from 0 to 40; a trace of your own line may stand here",
+        )
+    else:
+        first = (f'rate = "{down}"', "what the line carries: measure it, at a quiet hour and at a busy one")
+    delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt} without load")
+    parts.append(_table("[network]", "the download", [first, delay, *kind.down]))
+    parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *kind.up]))
+    limit = max(int(up_bps / 8 * MODEM_BUFFER_S), 10 * PACKET)
+    queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
+    parts.append(_table("[queue]", "", queue))
+    said = f"{duration(8 * limit / up_bps)} of upload: measure it as the manual says (My home line)"
+    held = [(f'limit = "{limit} B"', said)]
+    parts.append(_table("[queue.drop_tail]", "", held))
+    if users:
+        web = [('think_time = "exponential(mean = 5 s)"', "a page every few seconds")]
+        parts.append(_flows("web", "http", "people who browse", [(f"count = {users}", "everybody"), *web]))
+        parts.append(_flows("downloads", "tcp", "an update, a film: as fast as the line", [
+            (f"count = {users}", "one in each person's device")]))  # fmt: skip
+    if uploads:
+        own = [(f"count = {uploads}", ""), ("host = 1", "connections of one device, which has one share of CAKE")]
+        parts.append(_flows("uploads", "tcp", "a backup, photographs", [*own, REVERSE]))
+    if calls:
+        rate, length = (VIDEO_BPS, 1100) if video else (VOICE_BPS, 200)
+        why = "video at 720p" if video else "voice, for video would take more than half of the line: G.711,"
+        size = "pictures in packets of some 1100 bytes, and speech" if video else "20 ms of speech in each packet"
+        call = [(f"count = {calls}", ""), (f'rate = "{rate_text(rate)}"', why), (f'packet_size = "{length} B"', size)]
+        parts.append(_flows("calls down", "udp", "what the others say", call))
+        here = "what is said here; class = 34 where the program marks its packets (AF41)"
+        parts.append(_flows("calls up", "udp", here, [*call, REVERSE]))
+    if games:
+        game = [(f"count = {games}", ""), ('rate = "100 kbit/s"', "the state of the game, 60 times a second")]
+        parts.append(
+            _flows("game down", "udp", "", [*game, ('packet_size = "200 B"', "some 50 to 300 bytes in most games")])
+        )
+        game = [(f"count = {games}", ""), ('rate = "50 kbit/s"', "what the player does, 60 times a second")]
+        parts.append(_flows("game up", "udp", "", [*game, ('packet_size = "100 B"', "keys and directions"), REVERSE]))
+    length, warmup = kind.run
+    run = [(f'duration = "{length}"', ""), (f'warmup = "{warmup}"', "left out of results: transfers are in slow start")]
+    return "\n".join([*parts, _table("[run]", "", run)])
+
+
+REVERSE = ('direction = "reverse"', "up")
+COLUMN = 40
+"""Where comments begin."""
+
+
+def _table(head: str, about: str, pairs: list[tuple[str, str]]) -> str:
+    """A table of the file: lines with comments in one column."""
+    return "".join(f"{line:<{COLUMN}}# {why}\n" if why else f"{line}\n" for line, why in [(head, about), *pairs])
+
+
+def _flows(name: str, kind: str, about: str, pairs: list[tuple[str, str]]) -> str:
+    return _table("[[flows]]", about, [(f'name = "{name}"', ""), (f'kind = "{kind}"', ""), *pairs])
+
+
+def _count(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
