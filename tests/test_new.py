@@ -86,6 +86,6 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     os.close(keyboard)
     assert process.returncode == 0, asked
     assert asked.count(b"]:") == 9
-    assert printed.startswith(b"mine.toml: written")
+    assert printed.strip().startswith(b"mine.toml: written")
     text = tmp_path.joinpath("mine.toml").read_text("utf-8")
     assert text == sg.access_line(down="50 Mbit/s", up="10 Mbit/s", rtt="25 ms", access="dsl", users=3, games=0)

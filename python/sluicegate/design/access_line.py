@@ -1,4 +1,4 @@
-"""A scenario of a home's access line from a few numbers, as the text of a commented file: each value with its reason."""
+"""A scenario of a home's access line from a few numbers, as the text of a file: each value with its reason."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PACKET = 1500
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of access line. `about`: its name in a sentence. `rtt`: to a server nearby unless given. `down`, `up`: keys
-    of both directions, each with its reason. `trace`: the bundled trace that says the rate of the download. `run`:
-    duration and warm-up."""
+    """A kind of access line. `about`: its name in a sentence. `rtt`: to a server nearby unless given. `down`, `up`:
+    keys of both directions, each with its reason. `trace`: the bundled trace that says the rate of the download.
+    `run`: duration and warm-up."""
 
     about: str
     rtt: str
@@ -70,9 +70,9 @@ def access_line(
     """The text of a scenario of a home's access line, for a file, or for `run`, `compare` and `recommend` as it is.
 
     `down`, `up`: the rates of the line, such as "100 Mbit/s"; of "lte" a trace says the download's. `rtt`: round trip
-    to a server nearby without load (default: that of the kind). `access`: dsl, docsis, fibre, lte or satellite. `users`:
-    people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections of one
-    device that sends a backup or photographs.
+    to a server nearby without load (default: that of the kind). `access`: dsl, docsis, fibre, lte or satellite.
+    `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
+    of one device that sends a backup or photographs.
 
     Raises `ScenarioError` that says which argument is wrong.
     """
@@ -137,8 +137,8 @@ def access_line(
         )
         game = [(f"count = {games}", ""), ('rate = "50 kbit/s"', "what the player does, 60 times a second")]
         parts.append(_flows("game up", "udp", "", [*game, ('packet_size = "100 B"', "keys and directions"), REVERSE]))
-    length, warmup = kind.run
-    run = [(f'duration = "{length}"', ""), (f'warmup = "{warmup}"', "left out of results: transfers are in slow start")]
+    lasts, warmup = kind.run
+    run = [(f'duration = "{lasts}"', ""), (f'warmup = "{warmup}"', "left out of results: transfers are in slow start")]
     return "\n".join([*parts, _table("[run]", "", run)])
 
 

@@ -63,9 +63,8 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
                 if above:
                     more = f"; it sends more than its fair share of {_shares(traffic, groups)}, and queues for "
                     more += "each flow drop the rest, unless keys host or class (its DSCP) tell them who sends it"
-                notes.append(
-                    f"{name}: by its {told} a call or a game: little loss and delay are assumed to be wanted{more}"
-                )
+                wants = "little loss and delay are assumed to be wanted"
+                talk.setdefault(f"by {told} a call or a game: {wants}{more}", []).append(name)
             base = max(group.path.rtt.typical_ns for group in groups) / 2
             delay = math.ceil((base + EASY_DELAY_NS) / 1e6)
             first += [(name, f"loss below {EASY_LOSS}"), (name, f"p99 below {delay} ms")]
