@@ -202,8 +202,20 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
     for word in wanted.by_name:
         if word not in valued:
             console.print(f"{word}: has no value in {' or '.join(wanted.groups)}", soft_wrap=True)
+    for line in responsiveness_lines(comparison, comparison.disciplines):
+        console.print(line, soft_wrap=True)
     if out is not None:
         console.print(f"results in {out}", soft_wrap=True)
+
+
+def responsiveness_lines(comparison: Comparison, labels: Sequence[str]) -> list[str]:
+    """Responsiveness and latency under load of these disciplines, and the scale; nothing where they are not known."""
+    from ..responsiveness import SCALE
+
+    found = {label: done for label in labels if (done := comparison.responsiveness(label)) is not None}
+    width = max(map(len, found), default=0)
+    lines = [f"  {label:<{width}}  {done.text()}" for label, done in found.items()]
+    return ["responsiveness:", *lines, f"  {SCALE}"] if lines else []
 
 
 def real_options(

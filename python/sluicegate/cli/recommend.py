@@ -27,6 +27,7 @@ from .common import (
     parse_sets,
     print_table,
 )  # fmt: skip
+from .compare import responsiveness_lines
 
 if TYPE_CHECKING:
     from ..experiments.recommend import Recommendation
@@ -161,6 +162,9 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
         for why, labels in reasons.items():
             print(f"  {', '.join(labels)}: {why}")
     for line in conclusion(done):
+        print(line)
+    plain = [label for label, name in done.comparison.names.items() if name == "drop_tail"]
+    for line in responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()]))):
         print(line)
     print_deployment(done)
     if out is not None:

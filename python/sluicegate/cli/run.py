@@ -185,12 +185,26 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
             f"(at most {link['queue_packets_max']:.0f}{average}), "
             f"queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms{lost}"
         )
-    for line in heavy_flow_lines(result.flows):
+    for line in (*responsiveness_lines(result), *heavy_flow_lines(result.flows)):
         print(line)
     if theory is not None:
         print_overlay(theory)
     if out is not None:
         print(f"results in {out}")
+
+
+def responsiveness_lines(result: Run) -> list[str]:
+    """Responsiveness and latency under load, with the scale of its grades; nothing where they are not known."""
+    from ..responsiveness import SCALE, responsiveness
+
+    found = result.groups.to_dicts()
+    done = responsiveness(
+        result.summary["scenario"],
+        {row["name"]: row["delay_mean_ns"] for row in found},
+        {row["name"]: row["throughput_bps"] for row in found},
+        {row["link"]: row["queueing_delay_mean_ns"] for row in result.links.to_dicts()},
+    )
+    return [] if done is None else [f"responsiveness: {done.text()}", SCALE]
 
 
 def heavy_flow_lines(flows: pl.DataFrame) -> list[str]:

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, scenario, traps
 from ..io import check_writable, staged, write_json, write_parquet
-from ..measures import GROUP, Metric, clash, column, drop_reasons, kept, measure, shares
+from ..measures import GROUP, LINK, Metric, clash, column, drop_reasons, kept, measure, shares
+from ..paths import REVERSE
 from ..progress import shown
 from ..quantities import rate_unit
+from ..responsiveness import Responsiveness, responsiveness
 from ..result_object import Frames, ResultObject, read_summary, read_table
 from ..stats import CONFIDENCE, difference
 from . import compare_page, real_hosts
@@ -240,6 +242,21 @@ class Comparison(ResultObject):
             return ahead and self.apart(one, other, name, metric.resolution)
 
         return [label for label in known if not any(better(other, label) for other in known)]
+
+    def responsiveness(self, label: str) -> Responsiveness | None:
+        """Round trips a minute and latency under load with a discipline, of the means over seeds; None where they are
+        not known: see `sluicegate.responsiveness`."""
+
+        def means(names: Iterable[str], metric: Metric, end: str) -> dict[str, float | None]:
+            return {name: self.mean(label, f"{name}{end}{metric.name}")["mean"] for name in names}
+
+        about = self.summary.get("scenario", {})
+        if REVERSE not in about.get("network", {}):
+            return None
+        return responsiveness(
+            {"queue": {}} | about, means(self.groups, GROUP["delay"], "_"),
+            means(self.groups, GROUP["throughput"], "_"), means(self.links, LINK["queueing_delay"], "."),
+        )  # fmt: skip
 
     def _values(self, label: str, metric: str) -> list[float | None]:
         """A quantity under a discipline, seed by seed."""

@@ -1,0 +1,95 @@
+"""Responsiveness and latency under load, in words that people know from tests of their line.
+
+Responsiveness is counted in round trips a minute, as Apple's `networkQuality` and draft-ietf-ippm-responsiveness do:
+the mean of that beside the load, whose part calls and games take here, and that on the loaded connections. The increase
+of latency is that of a round trip beside the load over one without any; its grade is that of dslreports.com's test.
+
+It is known where both directions of a dumbbell have a queue: those of other networks have no round trip of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .paths import REVERSE, Resolved
+from .traffic import Group, Traffic, conversation, packet_bytes
+
+GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
+"""Milliseconds below which an increase of latency has this grade; from the last on it is F."""
+
+SCALE = f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, F from there (dslreports.com)"
+
+MINUTE_NS = 60e9
+
+Values = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Responsiveness:
+    """`idle` and `loaded`: round trips a minute. `increase_ns`: of the latency of a round trip under load."""
+
+    idle: float
+    loaded: float
+    increase_ns: float
+
+    @property
+    def grade(self) -> str:
+        """That of the increase."""
+        return next((grade for ms, grade in GRADES if self.increase_ns < ms * 1e6), "F")
+
+    def text(self) -> str:
+        """In a line."""
+        return (
+            f"{self.idle:.0f} round trips a minute without load, {self.loaded:.0f} under load; "
+            f"latency under load +{self.increase_ns / 1e6:.0f} ms: {self.grade}"
+        )
+
+
+def responsiveness(resolved: Resolved, delays: Values, rates: Values, waits: Values) -> Responsiveness | None:
+    """That of a run; None where it is not known.
+
+    `delays` and `rates`: of each group of flows its mean one-way delay in ns and its throughput. `waits`: of each link
+    the mean queueing delay in ns, which stands for what calls and games wait where there are none.
+    """
+    if REVERSE not in resolved["network"]:
+        return None
+    groups = Traffic(resolved).groups
+    beside: dict[bool, float] = {}
+    load: dict[bool, float] = {}
+    for back in (False, True):
+        ways = [group for group in groups if (group.flow.get("direction") == REVERSE) == back]
+        talk = [_increase(group, delays) for group in ways if conversation(group.flow)]
+        known = [each for each in talk if each is not None]
+        wait = waits.get(REVERSE if back else "bottleneck")
+        beside[back] = sum(known) / len(known) if known else wait or 0.0
+        loads = [(_increase(group, delays), rates.get(group.flow["name"]) or 0.0) for group in ways
+                 if group.flow["kind"] == "tcp" and group.lasting]  # fmt: skip
+        carried = [(more, rate) for more, rate in loads if more is not None and rate > 0]
+        if carried:
+            load[back] = sum(more * rate for more, rate in carried) / sum(rate for _, rate in carried)
+    least = _base_round_trip(groups)
+    if least <= 0 or not load:
+        return None
+    trip = least + beside[False] + beside[True]
+    loaded = [least + more + beside[not back] for back, more in load.items()]
+    rate = (MINUTE_NS / trip + MINUTE_NS * len(loaded) / sum(loaded)) / 2
+    return Responsiveness(MINUTE_NS / least, rate, trip - least)
+
+
+def _increase(group: Group, delays: Values) -> float | None:
+    """By how much the mean one-way delay of a group exceeds that without other traffic, in ns."""
+    delay = delays.get(group.flow["name"])
+    if delay is None:
+        return None
+    links = group.path.links
+    around = group.path.rtt.typical_ns - sum(link.delay_ns for link in (*links, *(group.path.back or links)))
+    alone = sum(link.delay_ns + link.jitter_ns / 2 + link.time_ns(packet_bytes(group.flow)) for link in links)
+    return max(delay - alone - around / 2, 0.0)
+
+
+def _base_round_trip(groups: list[Group]) -> float:
+    """The round trip without load of the transfers, in ns: the least of their typical ones, and what grants add."""
+    trips = [group.path.rtt.typical_ns + sum(link.jitter_ns for link in (*group.path.links, *group.path.back)) / 2
+             for group in groups if group.flow["kind"] == "tcp" and group.lasting]  # fmt: skip
+    return min(trips, default=0.0)
