@@ -50,8 +50,8 @@ def test_simulations_are_what_is_simulated(place: int) -> None:
     assert TOOL.simulated(mix, name, 1) == CELLS[mix, name, 1]["simulation"], "tools/real_hosts.py --simulations"
 
 
-def test_a_spread_is_that_of_simulations() -> None:
-    assert TOOL.spread("flood", "red") == CELLS["flood", "red", None], "tools/real_hosts.py --simulations"
+def test_means_and_spreads_are_those_of_simulations() -> None:
+    assert TOOL.jittered("flood", "red") == CELLS["flood", "red", None], "tools/real_hosts.py --simulations"
 
 
 @pytest.fixture
@@ -84,7 +84,8 @@ def test_what_is_there_and_was_not_late_is_not_measured_again(stub: Stub, capsys
     lines = TOOL.PAGE.read_text().splitlines()
     assert (lines[0], lines[-1]) == ("before", "behind")
     assert "did not keep up" not in "".join(lines)
-    assert "**−2." in next(line for line in lines if line.startswith("| `red`"))
+    # 2 ms less than the simulation without lateness, which is above the mean of the others.
+    assert "**−1.7**" in next(line for line in lines if line.startswith("| `red`"))
     assert "wants a reason: flood, red, transfers_delay_p50_ns" in capsys.readouterr().out
 
 
