@@ -12,6 +12,7 @@ import struct
 import subprocess
 import warnings
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -468,7 +469,8 @@ def asked(rate: float, rtt: float, target: float, flows: int, **more: Any) -> sg
 def test_the_delay_target_is_held(rate: float, rtt: float, target: float, flows: int) -> None:
     design = asked(rate, rtt, target, flows)
     assert not re.search("too (few|many)|bursts alone", " ".join(design.warnings))
-    utilisation, delay = measured(design, flows)
+    # Of two seeds: one run's delay is 5 % off the mean of many with a hundred flows.
+    utilisation, delay = map(fmean, zip(*(measured(design, flows, seed=seed) for seed in (1, 2)), strict=True))
     assert delay == pytest.approx(target / 1e3, rel=0.1)
     assert utilisation > 0.97
 

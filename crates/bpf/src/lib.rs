@@ -48,7 +48,12 @@ pub fn lay_out(
     wire: &Wire,
     generation: u64,
 ) -> Result<Vec<u8>, String> {
-    fn of<P: Portable>(given: &dyn Fn(&str) -> Option<Raw>, link: &Link, wire: &Wire, generation: u64) -> Result<Vec<u8>, String> {
+    fn of<P: Portable>(
+        given: &dyn Fn(&str) -> Option<Raw>,
+        link: &Link,
+        wire: &Wire,
+        generation: u64,
+    ) -> Result<Vec<u8>, String> {
         let mut values = Vec::new();
         for field in P::FIELDS {
             let value = given(field.name).map(|raw| field.read(&raw)).transpose();

@@ -27,7 +27,8 @@ pub fn names() -> [&'static str; 8] {
 ///
 /// When there is no such object, when the name does not fit, and when the parameters are not of this discipline.
 pub fn object(name: &str, id: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
-    let (_, bytes) = OBJECTS.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("{name}: there is no object"))?;
+    let (_, bytes) =
+        OBJECTS.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("{name}: there is no object"))?;
     if id.is_empty() || id.len() > MAX_ID || !id.is_ascii() {
         return Err(format!("{id:?}: a queue's name has 1 to {MAX_ID} letters"));
     }

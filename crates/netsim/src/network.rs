@@ -250,7 +250,13 @@ impl Network {
 
 /// What happens next to a packet; when it will be at its end, if that is next.
 #[inline(always)]
-pub(crate) fn go_on(engine: &mut Engine, place: u32, packet: &SimPacket, event: PacketEvent, time: Time) -> Option<Time> {
+pub(crate) fn go_on(
+    engine: &mut Engine,
+    place: u32,
+    packet: &SimPacket,
+    event: PacketEvent,
+    time: Time,
+) -> Option<Time> {
     if event == PacketEvent::Delivery {
         return Some(time);
     }

@@ -29,7 +29,8 @@ impl Ahead {
     pub fn new(plan: &Plan, paths: &Paths) -> Option<Ahead> {
         let (mut link, mut least) = (None, Span(u64::MAX));
         for flow in &plan.flows {
-            let [there, back] = [&flow.path, &flow.return_path].map(|path| path.iter().any(|hop| paths.is_shared(*hop)));
+            let [there, back] =
+                [&flow.path, &flow.return_path].map(|path| path.iter().any(|hop| paths.is_shared(*hop)));
             if there || back {
                 let (from, delay) = answered(flow, plan, paths).filter(|_| !there)?;
                 if *link.get_or_insert(from) != from {
