@@ -108,7 +108,7 @@ bpf: $(VENV)/.python ## compile the queue disciplines in BPF to the objects that
 	$(BIN)/python tools/bpf.py $(BPF)
 
 kernel: setup ## run them in an emulated machine with Debian's newest kernel: needs qemu-system-x86, clang-19, Debian's archive
-	$(BIN)/python tools/kernel/kernel.py $(KERNEL)
+	$(BIN)/python tools/kernel.py $(KERNEL)
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py

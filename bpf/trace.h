@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0
  * With -DSG_TRACE the program keeps its first calls and the random numbers that they draw, so that a host can repeat them
- * (tools/kernel). What a discipline does is the same.
+ * (tools/kernel.py). What a discipline does is the same.
  */
 #ifndef SG_TRACE_H
 #define SG_TRACE_H
 
-#define KEPT 65536
+#define KEPT 16384
 
 struct call {
 	__u64 now, flow;

@@ -1,6 +1,7 @@
-"""`sluicegate tc --bpf` and `sluicegate bpf`: objects with parameters, refusals, counters, and whether the kept objects are fresh.
+"""`sluicegate tc --bpf` and `sluicegate bpf`: objects, refusals, counters; whether kept objects are fresh.
 
-That the programs decide as the Rust disciplines do is tested in crates/bpf/tests/exact.rs; that a kernel takes them, by `make kernel`.
+That the programs decide as the Rust disciplines do is tested in crates/bpf/tests/exact.rs; that a kernel takes them, by
+`make kernel`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def test_an_object_and_the_lines_that_name_it(sluicegate: Program, tmp_path: Pat
     assert lines[2] == f"tc qdisc replace dev eth0 root {name}_eth0"
     assert done.stdout.count("# to undo it: ") == 3
     content = path.read_bytes()
-    assert content.startswith(b"\x7fELF") and content.count(f"{name}_eth0\0".encode()) == 1
+    assert content.startswith(b"\x7fELF")
+    assert content.count(f"{name}_eth0\0".encode()) == 1
     unit = (tmp_path / f"{name}_eth0.service").read_text()
     assert all(f"\nExecStart={line}\n" in unit for line in lines)
     assert len(os.listdir(tmp_path)) == 2
@@ -82,7 +84,8 @@ def test_an_object_goes_somewhere(sluicegate: Program) -> None:
         (["--bpf", "--freebsd"], "leave out"),
     ]:
         done = sluicegate("tc", "unresponsive", *words)
-        assert done.returncode == 2 and said in done.stderr
+        assert done.returncode == 2
+        assert said in done.stderr
 
 
 def fake_bpftool(folder: Path, log: Path, loaded: str) -> dict[str, str]:
@@ -124,15 +127,17 @@ def test_counters_and_changes(sluicegate: Program, tmp_path: Path, monkeypatch: 
     log = tmp_path / "log"
     monkeypatch.setenv("PATH", fake_bpftool(tmp_path, log, "dcn_eth0")["PATH"])
     (row,) = json.loads(sluicegate("bpf", "--json").stdout)
-    assert row["queue"] == "dcn_eth0" and row["used"] and row["rate_bps"] == 1_000_000
+    assert (row["queue"], row["used"], row["rate_bps"]) == ("dcn_eth0", True, 1_000_000)
     assert (row["arrivals_packets"], row["drops_packets"], row["drops_tail"], row["drops_early"]) == (7, 2, 1, 1)
     assert {f"drops_{reason}" for reason in REASONS} <= row.keys()
     sluicegate("bpf", "unresponsive", "--set", "queue.discipline=dcn", "--set", "queue.q_ref=40", "--dev", "eth0")
     words = log.read_text().split()
     written = bytes.fromhex("".join(words[words.index("value") + 2 :]))
-    assert words[:4] == ["map", "update", "id", "6"] and written[-8:] == struct.pack("<Q", 5), "a generation more"
+    assert words[:4] == ["map", "update", "id", "6"]
+    assert written[-8:] == struct.pack("<Q", 5), "a generation more"
     done = sluicegate("bpf", "unresponsive", "--set", "queue.discipline=afd", "--dev", "eth0")
-    assert done.returncode == 2 and "no queue afd_eth0 is loaded here; loaded: dcn_eth0" in done.stderr
+    assert done.returncode == 2
+    assert "no queue afd_eth0 is loaded here; loaded: dcn_eth0" in done.stderr
 
 
 def test_the_kept_objects_are_those_of_the_sources() -> None:

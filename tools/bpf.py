@@ -1,7 +1,7 @@
 """Compile the queue disciplines in BPF (bpf/NAME.bpf.c) to the objects that the package has, in crates/bpf/objects.
 
-The same compiler gives the same bytes: objects are kept, and `--check` compares them with what the sources give, where that
-compiler is. Any clang from 15 on, or ziglang's (`CLANG="zig cc"`), gives objects that work (`--out DIR`).
+The same compiler gives the same bytes: objects are kept, and `--check` compares them with what the sources give, where
+that compiler is. Any clang from 15 on, or ziglang's (`CLANG="zig cc"`), gives objects that work (`--out DIR`).
 """
 
 from __future__ import annotations
@@ -45,21 +45,23 @@ HEADER, SECTION, SYMBOL, RELOCATION = "<16sHHIQQQIHHHHHH", "<IIQQQQIIQQ", "<IBBH
 SYMTAB, NOBITS, REL = 2, 8, 9
 
 
+def sections(whole: bytes) -> list[tuple[str, int, int]]:
+    """Of each section of an object its name, where it begins, and how long it is."""
+    header = struct.unpack_from(HEADER, whole)
+    found = [struct.unpack_from(SECTION, whole, header[6] + 64 * at) for at in range(header[12])]
+    strings = found[header[13]][4]
+    end = [whole.index(b"\0", strings + each[0]) for each in found]
+    return [(whole[strings + each[0] : stop].decode(), each[4], each[5]) for each, stop in zip(found, end, strict=True)]
+
+
 def stripped(whole: bytes) -> bytes:
-    """The object without the debugger's sections. Those of the verifier (.BTF, .BTF.ext), which come with -g alone, stay."""
+    """The object without the debugger's sections. The verifier's (.BTF, .BTF.ext), which come with -g alone, stay."""
     header = list(struct.unpack_from(HEADER, whole))
-    sections = [list(struct.unpack_from(SECTION, whole, header[6] + 64 * at)) for at in range(header[12])]
-    strings = sections[header[13]][4]
-
-    def name(section: list[int]) -> str:
-        return whole[strings + section[0] : whole.index(b"\0", strings + section[0])].decode()
-
-    kept = [at for at, section in enumerate(sections) if not DROPPED.match(name(section))]
+    headers = [list(struct.unpack_from(SECTION, whole, header[6] + 64 * at)) for at in range(header[12])]
+    kept = [at for at, (name, *_) in enumerate(sections(whole)) if not DROPPED.match(name)]
     moved = {old: new for new, old in enumerate(kept)}
-    contents = {
-        at: b"" if sections[at][1] in (0, NOBITS) else whole[sections[at][4] :][: sections[at][5]] for at in kept
-    }
-    (symtab,) = (at for at in kept if sections[at][1] == SYMTAB)
+    contents = {at: b"" if headers[at][1] in (0, NOBITS) else whole[headers[at][4] :][: headers[at][5]] for at in kept}
+    (symtab,) = (at for at in kept if headers[at][1] == SYMTAB)
     symbols = [list(each) for each in struct.iter_unpack(SYMBOL, contents[symtab])]
     staying = [at for at, symbol in enumerate(symbols) if symbol[3] in moved or symbol[3] >= 0xFF00]
     renumbered = {old: new for new, old in enumerate(staying)}
@@ -70,7 +72,7 @@ def stripped(whole: bytes) -> bytes:
     )
     made = bytearray(64)
     for at in kept:
-        section = sections[at]
+        section = headers[at]
         if section[1] == REL:
             entries = struct.iter_unpack(RELOCATION, contents[at])
             contents[at] = b"".join(
@@ -86,7 +88,7 @@ def stripped(whole: bytes) -> bytes:
     made += b"\0" * (-len(made) % 8)
     header[6], header[12], header[13] = len(made), len(kept), moved[header[13]]
     made[:64] = struct.pack(HEADER, *header)
-    return bytes(made) + b"".join(struct.pack(SECTION, *sections[at]) for at in kept)
+    return bytes(made) + b"".join(struct.pack(SECTION, *headers[at]) for at in kept)
 
 
 def compiled(name: str, clang: str, *more: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Disciplines as BPF objects, for a stock Linux from 6.16 on: lines that load an object and make it an interface's queue.
+"""Disciplines as BPF objects, for a stock Linux from 6.16 on: lines that load one and make it an interface's queue.
 
-The object shapes to the link's rate by itself, with its framing: a BPF queue stands at the root, where no other queue can hold it
-back. What the program of a discipline does otherwise than the simulation is in the manual's table (docs/bpf.md).
+The object shapes to the link's rate by itself, with its framing: a BPF queue stands at the root, where no other queue
+can hold it back. What a program does otherwise than the simulation is in the manual's table (docs/bpf.md).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def deployable(name: str) -> bool:
 
 
 def queue_name(discipline: str, dev: str) -> str:
-    """The name in tc of a discipline's queue on an interface: at most 15 letters, of a long interface's name the last ones."""
+    """The name in tc of a discipline's queue on an interface: 15 letters at most, the last ones of a long interface."""
     return f"{discipline}_{dev[-(LONGEST_NAME - len(discipline) - 1) :]}"
 
 
@@ -64,7 +64,7 @@ def parameters(resolved: Mapping[str, Any], link: str | None = None, generation:
 
 
 def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder: Path | None = None) -> Deployment:
-    """The commands that deploy the queue of a resolved scenario by an object in `folder`, and the files that belong there.
+    """The commands that deploy the queue of a resolved scenario by an object in `folder`, and the files for it.
 
     A discipline that has no object, and lines for tc, gets those. Raises Undeployable.
     """
@@ -91,11 +91,11 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     )
     remarks = [
         *(f"to undo it: {line}" for line in undo),
-        "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the object holds for each such kernel",
-        f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root, not below htb or tbf; "
+        "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the object fits any of them",
+        f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root, not below htb; "
         "the interface must be faster",
-        "segmentation offloads are off, since one packet of many would count as one: what the interface cannot switch off "
-        "(a virtual machine's, a tunnel's) makes the queue coarse",
+        "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
+        "the queue is coarse",
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",
     ]
     if folder is None:
@@ -104,7 +104,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         remarks.append("a packet takes the time of its IP bytes: say network.framing for what the line adds")
     if place.varies:
         remarks.append(
-            f"the rate of the scenario's link varies (trace); the queue has {place.shown_rate}, the mean unless rate is given"
+            f"the rate of the scenario's link varies (trace); the queue has {place.shown_rate}, the mean unless rate "
+            "is given"
         )
     if place.tx_ring:
         remarks.append("tx_ring is not deployed: behind the queue's own shaper the driver's ring stays empty")

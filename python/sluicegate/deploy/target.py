@@ -42,7 +42,7 @@ def interface(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """Commands for a shell, in order, remarks on where the system will differ from the simulation, and files that they name."""
+    """Commands for a shell, in order, remarks on where the system will differ from the simulation, and files for it."""
 
     lines: list[str]
     remarks: list[str]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -189,8 +189,8 @@ class Recommendation(ResultObject):
         if self.access is not None and dev is None and system == "linux":
             return access_line.lines(resolved, self.access)
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
-        found: Deployment = SYSTEMS[system].lines(resolved, dev or self.dev, first)
-        return found
+        lines: Callable[..., Deployment] = SYSTEMS[system].lines
+        return lines(resolved, dev or self.dev, first)
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it."""
@@ -256,10 +256,10 @@ def recommend(
     `network`, `flows`, `seeds`, `duration`, `warmup`, `sets`, `jobs`, `out` and `progress` as for `compare`. `goals`:
     such as "voip p99 below 30 ms" or "web response p50 least within 10 %" (`sluicegate.goals` says more), in the order
     of their weight; default those of
-    run.goals, else some are assumed. `deployable`: only what Linux, Linux with BPF queues, or FreeBSD's dummynet has. `state`: what may be
-    remembered of flows: "none", "small" (bounded, however many flows there are) or "any". `disciplines`: among these
-    alone. `dev`: the interface in the commands that deploy the best. `access`: instead those of a two-way access line,
-    `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions.
+    run.goals, else some are assumed. `deployable`: only what Linux, Linux with BPF queues, or FreeBSD's dummynet has.
+    `state`: what may be remembered of flows: "none", "small" (bounded, however many flows there are) or "any".
+    `disciplines`: among these alone. `dev`: the interface in the commands that deploy the best. `access`: instead
+    those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions.
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
     """
