@@ -94,7 +94,8 @@ def stripped(whole: bytes) -> bytes:
 def compiled(name: str, clang: str, *more: str) -> bytes:
     """The object of a discipline; `more` are further options."""
     words, target = shlex.split(clang), ["-target", "bpfel-freestanding" if "zig" in clang else "bpf", "-mcpu=v3"]
-    options = ["-g", "-O2", "-Wall", "-Werror", "-Wno-unused-function", *more]
+    # The same bytes from every folder.
+    options = ["-g", "-O2", f"-ffile-prefix-map={SOURCES}=bpf", "-Wall", "-Werror", "-Wno-unused-function", *more]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.o"
         run = [*words, *target, *options, "-c", f"{name}.bpf.c", "-o", str(out)]
