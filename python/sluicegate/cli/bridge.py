@@ -73,6 +73,9 @@ def bridge(
         Path | None,
         typer.Option(metavar="FILE", help="Write the newest counters here as JSON, once a second; removed at the end."),
     ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve OpenMetrics for Prometheus at /metrics there.")
+    ] = None,
     pcap: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what the links do as pcapng, drops noted.")
     ] = None,
@@ -105,6 +108,7 @@ def bridge(
     from ..io import check_writable, staged
     from ..live import access, served, service
     from ..live import bridge as live
+    from ..live import metrics as openmetrics
     from ..results import file_names
     from .run import DRAWN, write_files
 
@@ -120,6 +124,7 @@ def bridge(
         service.counters(counters, (upstream, downstream)) as file,
         shown(watch, True, quiet) as drawn,
         paged(page) as told,
+        openmetrics.serve(metrics) as measured,
     ):
         done = live.bridge(
             upstream,
@@ -139,7 +144,7 @@ def bridge(
             pcap=pcap,
             busy=busy_poll,
             packets=live_page,
-            progress=following(ended, file, (drawn, told), quiet or watch),
+            progress=following(ended, file, (drawn, told, measured), quiet or watch),
         )
         service.notify("STOPPING=1")
         if out is not None:

@@ -1,0 +1,108 @@
+"""What a bridge tells Prometheus."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate import _core
+from sluicegate.live import metrics
+
+STATUS: dict[str, Any] = {
+    "time_s": 12.5,
+    "links": [
+        {"name": "down", "discipline": "dcn", "rate_bps": 5e6, "throughput_bps": 4e6, "queue_packets": 3,
+         "queue_bytes": 4500, "delay_p50_ms": 2.5, "delay_p99_ms": 20.0, "arrivals": 1000,
+         "drops": {"tail": 1, "early": 22}, "marked": 7, "lost": 0},
+        {"name": "up", "discipline": 'a"b', "rate_bps": 1e6, "throughput_bps": 0, "queue_packets": 0, "queue_bytes": 0,
+         "delay_p50_ms": None, "delay_p99_ms": None, "arrivals": 0, "drops": {}, "marked": 0, "lost": 0},
+    ],
+    "flows": [{"name": "10.0.0.1:1 > 10.0.0.2:2 tcp", "link": "down", "throughput_bps": 3e6, "drops": 1}],
+    "active_flows": 1, "lost_outside": 0, "late_packets": 4,
+}  # fmt: skip
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (\S+)')
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Each line as the specification of OpenMetrics 1.0 has it, by name and labels."""
+    *lines, end, rest = text.split("\n")
+    assert (end, rest) == ("# EOF", "")
+    found, kinds, family = {}, {}, ""
+    for line in lines:
+        if line.startswith("# TYPE "):
+            _, _, family, kind = line.split(" ")
+            assert family not in kinds, "families stand together"
+            kinds[family] = kind
+        elif line.startswith("# HELP "):
+            assert line.split(" ")[2] == family
+        else:
+            match = SAMPLE.fullmatch(line)
+            assert match, line
+            assert match[1] == family + {"counter": "_total", "info": "_info"}.get(kinds[family], ""), line
+            assert (match[1], match[2] or "") not in found
+            found[match[1], match[2] or ""] = float(match[3])
+    return found
+
+
+def test_values_in_base_units_with_their_labels() -> None:
+    found = samples(metrics.text(STATUS))
+    assert found["sluicegate_queueing_delay_seconds", 'link="down",percentile="99"'] == 0.02
+    assert ("sluicegate_queueing_delay_seconds", 'link="up",percentile="99"') not in found, "no packet, no delay"
+    assert found["sluicegate_drops_packets_total", 'link="down",reason="early"'] == 22
+    assert found["sluicegate_heaviest_flow_ratio", 'link="down"'] == 0.75
+    assert found["sluicegate_link_info", 'link="up",discipline="a\\"b"'] == 1
+    assert found["sluicegate_late_packets_total", ""] == 4
+    assert "10.0.0.1" not in metrics.text(STATUS)
+
+
+def test_prometheus_own_parser_reads_it() -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    families = {family.name: family for family in parser.text_string_to_metric_families(metrics.text(STATUS))}
+    assert set(families) == {name for name, *_ in metrics.METRICS}
+
+
+def test_the_newest_status_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    ports: list[int] = []
+    bind = metrics._Server.server_bind
+
+    def noted(self: Any) -> None:
+        bind(self)
+        ports.append(self.server_port)
+
+    monkeypatch.setattr(metrics._Server, "server_bind", noted)
+    with metrics.serve("127.0.0.1:0") as tell:
+        assert tell is not None
+        place = f"http://127.0.0.1:{ports[0]}"
+        assert urllib.request.urlopen(f"{place}/metrics").read() == b"# EOF\n"
+        tell(STATUS)
+        answer = urllib.request.urlopen(f"{place}/metrics")
+        assert answer.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        assert answer.read().decode() == metrics.text(STATUS)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(place)
+        with pytest.raises(OSError, match="in use") as error, metrics.serve(f"127.0.0.1:{ports[0]}"):
+            pass
+        assert error.value.filename == f"--metrics 127.0.0.1:{ports[0]}"
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"{place}/metrics")
+
+
+@pytest.mark.parametrize("given", ["9101", ":9101", "localhost", "localhost:x", "localhost:70000"])
+def test_an_address_has_a_port(given: str) -> None:
+    with pytest.raises(_core.ScenarioError, match="must be an address and a port, such as 127"), metrics.serve(given):
+        pass
+
+
+def test_the_dashboard_asks_for_what_there_is() -> None:
+    board = Path(__file__).parents[1] / "docs/examples/grafana.json"
+    asked = set(re.findall(r"sluicegate_[a-z_]+", json.dumps(json.loads(board.read_text("utf-8"))["panels"])))
+    names = {name + metrics.SUFFIX.get(kind, "") for name, kind, *_ in metrics.METRICS}
+    assert asked
+    assert asked <= names
