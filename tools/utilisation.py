@@ -64,6 +64,10 @@ REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
         ({(1000, 1), (1000, 10)}, "thresholds of 15 and 45 packets and an average that follows bursts of 25, as in "
          "iproute2's example: one burst of segments is above them"),
     ],
+    "choke": [
+        ({(1000, 10)}, "the thresholds of 30 and 60 packets are one burst of segments or two here: `sluicegate design "
+         "red` chooses others"),
+    ],
     "choke_linux": [
         ({(1000, 1), (1000, 10)}, "the average follows bursts of 40 packets, as iproute2 sets it for thresholds of 30 "
          "and 60: after one burst of segments each arrival is compared, and flows so few match themselves"),
@@ -82,10 +86,8 @@ REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
          "what windows of more than 27 packets live with, and goes by 0.02 in a second"),
     ],
     "rem": [
-        ({(1, 1)}, "ns-2's gamma and updates every 2 ms, for all links: a packet takes six updates here, so that the "
-         "price swings and losses come in runs. One flow uses 99 % of 0.5 and of 2 Mbit/s, so that no "
-         "warning tells of this"),
-        ({(1000, 1)}, "its target of 20 packets (b_ref, ns-2's for all links) is half of one burst of segments"),
+        ({(1000, 1)}, "its target of 20 packets (b_ref, ns-2's for all links) is half of one burst of segments. Ten "
+         "flows use 95 %, so that no warning tells of this"),
     ],
     "sfb": [
         ({(100, 1), (1000, 1), (1000, 10)}, "a flow has 25 packets in the queue at most (Linux's bin_max), and its "
