@@ -50,10 +50,12 @@ impl Reassembly {
         Some((s.max(start), e.min(end)))
     }
 
-    /// The end of all that has come.
+    /// So many bytes come from here on, if they are the next after all that has come beyond a gap.
     #[inline]
-    pub fn last_mut(&mut self) -> &mut u64 {
-        self.ranges.last_mut().map_or(&mut self.next, |(_, end)| end)
+    pub fn extend(&mut self, start: u64, len: u32) -> bool {
+        let Some((_, end)) = self.ranges.last_mut().filter(|(_, end)| *end == start) else { return false };
+        *end += u64::from(len);
+        true
     }
 
     /// These bytes come.

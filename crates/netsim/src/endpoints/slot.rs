@@ -36,15 +36,15 @@ pub struct Slot {
     pub stop: Time,
     /// How much data its receiver waits for; `u64::MAX` when that does not matter, or no more.
     pub awaited: u64,
-    /// The sender, and the receiver.
-    pub ends: [Connection; 2],
     /// The time that the sender takes over each packet, if any.
     pub jitter: Option<Box<SendJitter>>,
     /// What it has as one that comes and goes.
     pub transient: Option<Box<Transient>>,
+    /// The sender, and the receiver.
+    pub ends: [Connection; 2],
 }
 
-const _: () = assert!(size_of::<Slot>() <= 936, "each flow has one");
+const _: () = assert!(size_of::<Slot>() == 896, "each flow has one");
 
 /// What connections that come and go have of their own.
 pub struct Transient {

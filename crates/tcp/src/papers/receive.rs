@@ -87,16 +87,16 @@ impl Receiver {
         if !self.predictable || self.fin != u64::MAX || segment.flags.has_any(Flags::CWR.with(Flags::FIN)) {
             return false;
         }
-        let end = match &mut self.gaps {
-            None => &mut self.next,
+        match &mut self.gaps {
+            None if segment.seq == self.next => self.next += u64::from(segment.len),
             // With SACK the range is to be reported first.
-            Some(gaps) if !self.sack => gaps.last_mut(),
-            Some(_) => return false,
-        };
-        if segment.seq != *end {
-            return false;
+            Some(gaps) if !self.sack => {
+                if !gaps.extend(segment.seq, segment.len) {
+                    return false;
+                }
+            }
+            _ => return false,
         }
-        *end += u64::from(segment.len);
         self.owed += 1;
         true
     }
@@ -198,7 +198,7 @@ impl Receiver {
     pub fn fill(&self, segment: &mut Segment) {
         segment.ack = self.next;
         segment.flags = segment.flags.with(self.reply);
-        if let Some(gaps) = &self.gaps {
+        if let (true, Some(gaps)) = (self.sack, &self.gaps) {
             gaps.report(segment, SACK_BLOCKS);
         }
     }

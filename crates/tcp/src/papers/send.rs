@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::segment::{Flags, Segment};
 use alloc::boxed::Box;
 use core::fmt;
+use core::mem::take;
 use jitter::SendJitter;
 use sluicegate_base::{Span, Stream, Time};
 
@@ -19,8 +20,6 @@ use sluicegate_base::{Span, Stream, Time};
 #[repr(C)]
 pub struct Sender {
     core: Core,
-    /// When what waits for the host's jitter may be sent.
-    release: Time,
     recovery: LossRecovery,
     jitter: Option<Box<SendJitter>>,
 }
@@ -52,13 +51,13 @@ impl Sender {
             quota: SendQuota::Nothing,
             predictable: matches!(cc, CongestionController::Reno(_)) && recovery.predictable() && !per_packet_feedback,
             straight: false,
+            resend: false,
             announce_cut: false,
             ect: Flags::default().with_if(host.answers_marks() || per_packet_feedback, Flags::ECT),
             cc,
             timed_end: NONE,
             timed_sent: Time::ZERO,
             idle_since: Time::NEVER,
-            resend: None,
             segments: 0,
             rtt: Rtt::new(host.rto.clone(), phase),
             counters: SendCounters::default(),
@@ -72,7 +71,7 @@ impl Sender {
             marked_at_one: false,
             recover: None,
         };
-        Sender { core, release: Time::NEVER, recovery, jitter: None }
+        Sender { core, recovery, jitter: None }
     }
 
     /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
@@ -161,8 +160,8 @@ impl Sender {
     /// What waited may go, and the retransmission timer may have expired: goes back to the first unacknowledged byte if so.
     pub fn on_timer(&mut self, now: Time) {
         self.core.straight = false;
-        if self.release <= now {
-            self.release = Time::NEVER;
+        if let Some(jitter) = self.jitter.as_mut().filter(|jitter| jitter.release <= now) {
+            jitter.release = Time::NEVER;
             self.core.quota = SendQuota::Delayed;
         }
         let core = &mut self.core;
@@ -189,7 +188,7 @@ impl Sender {
         }
         core.recover = Some(core.max);
         core.state = CongestionState::Loss;
-        core.resend = None;
+        core.resend = false;
         core.announce_cut = true;
         core.nxt = core.una;
         core.quota = SendQuota::Window;
@@ -201,7 +200,7 @@ impl Sender {
     #[must_use]
     pub fn may_send(&self) -> bool {
         let core = &self.core;
-        core.straight || core.quota != SendQuota::Nothing || core.resend.is_some() || core.idle_since != Time::NEVER
+        core.straight || core.quota != SendQuota::Nothing || core.resend || core.idle_since != Time::NEVER
     }
 
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
@@ -217,10 +216,10 @@ impl Sender {
     #[inline(never)]
     fn poll_any_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         self.core.straight = false;
-        let resend = self.core.resend.take();
+        let resend = take(&mut self.core.resend);
         let at = match resend {
-            Some(at) => at,
-            None => {
+            true => self.core.una,
+            false => {
                 if self.core.idle_since != Time::NEVER {
                     self.after_idling(now);
                 }
@@ -232,7 +231,7 @@ impl Sender {
             }
         };
         if let LossRecovery::VegasNs2(vegas) = &mut self.recovery {
-            vegas.on_send(&self.core, at, resend.is_some(), now);
+            vegas.on_send(&self.core, at, resend, now);
         }
         self.core.emit(at, now, segment);
         true
@@ -273,8 +272,8 @@ impl Sender {
 
     fn hold(&mut self, now: Time) {
         // What waits already takes the rest along.
-        if let (Some(jitter), Time::NEVER) = (&mut self.jitter, self.release) {
-            self.release = now + jitter.draw();
+        if let Some(jitter) = self.jitter.as_mut().filter(|jitter| jitter.release == Time::NEVER) {
+            jitter.release = now + jitter.draw();
         }
     }
 
@@ -302,7 +301,7 @@ impl Sender {
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.core.deadline.min(self.release)
+        self.jitter.as_ref().map_or(self.core.deadline, |jitter| jitter.release.min(self.core.deadline))
     }
 
     /// The timeout as it stands.

@@ -86,6 +86,8 @@ pub struct Core {
     pub(crate) predictable: bool,
     /// Whether the next segment is predicted: after a predicted acknowledgement, new, full and in the window.
     pub(crate) straight: bool,
+    /// Whether the first segment not acknowledged is to be sent again before anything else.
+    pub resend: bool,
     /// Whether the next new segment says that the window was reduced.
     pub(crate) announce_cut: bool,
     /// The flags of data that may be marked: ECT, or none.
@@ -97,8 +99,6 @@ pub struct Core {
     pub(crate) timed_sent: Time,
     /// Since when nothing has been under way, once something was.
     pub(crate) idle_since: Time,
-    /// A segment to send again before anything else.
-    pub resend: Option<u64>,
     /// Segments sent.
     pub(crate) segments: u64,
     pub(crate) rtt: Rtt,
@@ -217,7 +217,7 @@ impl Core {
         }
         self.state = CongestionState::Recovery;
         self.counters.fast_retransmits += 1;
-        self.resend = Some(self.una);
+        self.resend = true;
         self.restart_timer(now);
     }
 

@@ -52,7 +52,7 @@ impl Recovery for NewReno {
                 core.restart_timer_only(now);
             }
             core.forget_sample(segment.ack);
-            core.resend = Some(core.una);
+            core.resend = true;
             core.quota = SendQuota::Burst(BURST);
             return;
         }

@@ -129,7 +129,7 @@ impl VegasNs2 {
 
     fn resend(core: &mut Core) {
         if core.sendable(core.una) {
-            core.resend = Some(core.una);
+            core.resend = true;
         }
     }
 

@@ -5,18 +5,20 @@
 //! not wait: the segment of limited transmit, and the retransmissions of Reno, NewReno and SACK (`output` in `send_one`,
 //! `dupack_action` and `partialnewack_helper`).
 
-use sluicegate_base::{Span, Stream};
+use sluicegate_base::{Span, Stream, Time};
 
 /// The random delays of one sender.
 pub(super) struct SendJitter {
     max: Span,
     rng: Stream,
+    /// When what waits may be sent.
+    pub release: Time,
 }
 
 impl SendJitter {
     /// Delays of up to `max`, from their own random stream.
     pub fn new(max: Span, rng: Stream) -> SendJitter {
-        SendJitter { max, rng }
+        SendJitter { max, rng, release: Time::NEVER }
     }
 
     /// The next delay.

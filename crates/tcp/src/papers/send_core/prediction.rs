@@ -30,7 +30,7 @@ impl Core {
         }
         self.quota = SendQuota::Window;
         // With data under way the timer runs, and the next to send is new unless a timeout has gone back.
-        if ack < self.max && self.nxt == self.max && self.resend.is_none() && !self.announce_cut {
+        if ack < self.max && self.nxt == self.max && !self.resend && !self.announce_cut {
             self.predict_segment();
         }
         true
