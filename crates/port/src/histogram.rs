@@ -31,8 +31,13 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         self.longest = self.longest.max(nanoseconds);
         let bin = Self::bin(nanoseconds);
         match self.counts.get_mut(bin.wrapping_sub(self.first)) {
-            Some(count) if *count < u8::MAX => *count += 1,
-            _ => self.add(bin, 1),
+            Some(count) => {
+                *count = count.wrapping_add(1);
+                if *count == 0 {
+                    self.add(bin, 256);
+                }
+            }
+            None => self.add(bin, 1),
         }
     }
 
@@ -168,6 +173,7 @@ fn moved<T: Copy + Default>(counts: &[T], before: usize, len: usize) -> Box<[T]>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use hdrhistogram::Histogram;
     use sluicegate_base::Stream;
 
