@@ -131,10 +131,11 @@ static int udp(const char *to, int port, int bytes, double rate, double seconds)
 
 static int blast(const char *to, int port, int bytes, long packets, int flows)
 {
-	int fd[64];
+	int fd[64], room = 1 << 26;	/* what waits in a queue must not block */
 	for (int k = 0; k < flows; k++) {
 		struct sockaddr_in a = address(to, port + k);
 		fd[k] = socket(AF_INET, SOCK_DGRAM, 0);
+		setsockopt(fd[k], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
 		connect(fd[k], (void *)&a, sizeof a);
 	}
 	uint64_t start = now();

@@ -240,7 +240,7 @@ impl Load {
             0 => self.stream.below(3_000_000_000),
             _ => self.stream.below(2 * self.mean_gap),
         };
-        self.now = self.now + Span(gap);
+        self.now += Span(gap);
         // Half of all packets are the first flow's.
         let flow = if self.stream.below(2) == 0 { 0 } else { self.stream.below(self.flows) };
         let bytes = [40, 1000, 1500][self.stream.below(3) as usize];
