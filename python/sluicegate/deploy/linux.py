@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from .. import _core
 from ..paths import queue_at
 from . import linux_classes, linux_flows, linux_queues, linux_red
 from .plan import Plan, Writer, fit, rate_word, sending_time
@@ -110,7 +111,8 @@ def refuse_unknown(table: Mapping[str, Any]) -> None:
     """Raise Undeployable if this queue, or one in its classes, has no counterpart."""
     name = str(table["discipline"])
     if not deployable(name):
-        raise refusal(name, "Linux", list(WRITERS), NEAREST)
+        refused = refusal(name, "Linux", list(WRITERS), NEAREST)
+        raise Undeployable(f"{refused}; as a BPF queue: --bpf -o DIR") if name in _core.bpf_names() else refused
     for entry in table.get("classes", []):
         if isinstance(entry, Mapping):
             refuse_unknown(entry)
