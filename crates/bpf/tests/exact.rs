@@ -6,6 +6,8 @@
 //! some behind a link that the program shapes by itself, as the `Port` of the simulator does. `SLUICEGATE_BPF_ARRIVALS` says how
 //! many arrivals each discipline sees.
 
+#![cfg(unix)] // a C compiler of GCC's kind
+
 use sluicegate_aqm::afd::{Afd, AfdParams};
 use sluicegate_aqm::blue::{Blue, BlueParams};
 use sluicegate_aqm::choke::{Choke, ChokeParams, Draw};
