@@ -9,7 +9,7 @@
 //! | what | where it waits |
 //! |---|---|
 //! | a port's next departure or wake-up | one field for each port, the earliest at the root of a [tree](Deadlines) |
-//! | packets on their way, mostly for a time that is the same for all of a kind | [lanes](Lanes) for each kind, one for each direction: rings that are all but sorted as they come |
+//! | packets on their way, mostly for a time that is the same for all of a kind | [lanes](Lanes) for each kind: rings that are sorted as they come |
 //! | timers, sources, and packets that would be far from the end of their lane | a [wheel](Wheel) of buckets |
 
 mod deadlines;
@@ -49,7 +49,7 @@ pub enum Event {
     Sample,
 }
 
-/// Packets on their way wait in lanes, a pair for each of the first classes of events after the ports'.
+/// Packets on their way wait in lanes, some for each of the first classes of events after the ports'.
 const LANES: usize = 3;
 
 /// The kinds of packets' events; the order is that of their classes.
@@ -201,8 +201,7 @@ impl Engine {
     #[inline(always)]
     pub fn set_port(&mut self, port: u32, deadline: Time) {
         // A time that is too far off for a key never comes.
-        self.ports.set(port, if deadline.0 < FAR { deadline.0 } else { u64::MAX });
-        self.heads[0] = key(self.ports.first(), 0);
+        self.heads[0] = key(self.ports.set(port, deadline.0.min(FAR - 1)), 0);
     }
 
     /// A packet whose flow and direction have this number will be somewhere at `time`.

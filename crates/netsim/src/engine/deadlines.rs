@@ -15,24 +15,20 @@ impl Deadlines {
         Deadlines { tree: vec![u64::MAX; 2 * leaves], leaves }
     }
 
-    /// Changes one.
+    /// Changes one; the earliest.
     #[inline]
-    pub fn set(&mut self, at: u32, time: u64) {
-        let mut node = self.leaves + at as usize;
+    pub fn set(&mut self, at: u32, time: u64) -> u64 {
+        let (mut node, mut first) = (self.leaves + at as usize, time);
         self.tree[node] = time;
         while node > 1 {
             node /= 2;
-            self.tree[node] = self.tree[2 * node].min(self.tree[2 * node + 1]);
+            first = self.tree[2 * node].min(self.tree[2 * node + 1]);
+            self.tree[node] = first;
         }
+        first
     }
 
-    /// The earliest.
-    #[inline]
-    pub fn first(&self) -> u64 {
-        self.tree[1]
-    }
-
-    /// Whose it is; of equal ones the lowest.
+    /// Whose the earliest is; of equal ones the lowest.
     #[inline]
     pub fn first_at(&self) -> u32 {
         let mut node = 1;
@@ -57,9 +53,8 @@ mod tests {
             for _ in 0..1000 {
                 let (at, time) = (rng.below(count as u64) as usize, rng.below(50));
                 times[at] = time;
-                deadlines.set(at as u32, time);
                 let first = *times.iter().min().unwrap();
-                assert_eq!(deadlines.first(), first);
+                assert_eq!(deadlines.set(at as u32, time), first);
                 assert_eq!(deadlines.first_at() as usize, times.iter().position(|time| *time == first).unwrap());
             }
         }

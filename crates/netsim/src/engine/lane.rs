@@ -19,6 +19,21 @@ impl Entry {
     fn before(&self, other: &Entry) -> bool {
         self.time < other.time || (self.time == other.time && self.owner < other.owner)
     }
+
+    /// Whether it had been added before an event that had so many before it.
+    #[inline(always)]
+    fn is_older(&self, added: u32) -> bool {
+        (self.added.wrapping_sub(added) as i32) < 0
+    }
+
+    /// Whether it comes before another one of any lane.
+    #[inline(always)]
+    fn precedes(&self, other: &Entry) -> bool {
+        if self.time != other.time {
+            return self.time < other.time;
+        }
+        self.owner < other.owner || (self.owner == other.owner && self.is_older(other.added))
+    }
 }
 
 /// How many entries a new one may come before and still find its place; one that would come before more has none.
@@ -27,7 +42,7 @@ const STEPS: usize = 8;
 /// Entries in order. The first is at hand, and the others are in a ring. The standard library's queue does as much for more
 /// instructions: its length need not be a power of two.
 #[derive(Debug)]
-pub struct Lane {
+struct Lane {
     /// The first entry; [`Entry::NONE`] when there is none.
     head: Entry,
     /// Time and owner of the last entry.
@@ -52,16 +67,20 @@ impl Lane {
         &mut self.ring[place & mask]
     }
 
+    /// Whether a packet would come before the last.
+    #[inline(always)]
+    fn is_out_of_order(&self, entry: &Entry) -> bool {
+        entry.time <= self.last.0 && (entry.time, entry.owner) < self.last
+    }
+
     /// Adds a packet, behind all of its owner at the same time; false when its place is too far from the end, and it has not
     /// been added.
-    #[inline(always)]
-    pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
-        let entry = Entry { time, owner, packet, added: added as u32 };
+    fn push(&mut self, entry: Entry) -> bool {
         if self.head.time == u64::MAX {
-            (self.head, self.last) = (entry, (time, owner));
+            (self.head, self.last) = (entry, (entry.time, entry.owner));
             return true;
         }
-        if time <= self.last.0 && (time, owner) < self.last {
+        if self.is_out_of_order(&entry) {
             return self.insert(entry);
         }
         self.append(entry);
@@ -120,32 +139,16 @@ impl Lane {
         self.ring.resize(2 * self.ring.len(), Entry::default());
     }
 
-    /// The time of the first packet; `u64::MAX` when there is none.
-    #[inline(always)]
-    pub fn head(&self) -> u64 {
-        self.head.time
-    }
-
-    /// The owner of the first packet, if there is one.
-    pub fn owner(&self) -> u64 {
-        self.head.owner
-    }
-
-    /// Whether the first packet was added before an event that had so many before it; within 2^31 events of each other.
-    pub fn is_older(&self, added: u64) -> bool {
-        (self.head.added.wrapping_sub(added as u32) as i32) < 0
-    }
-
     /// The packet that has so many others between the first and itself, if there is one.
     #[inline(always)]
-    pub fn get(&self, place: usize) -> Option<u32> {
+    fn get(&self, place: usize) -> Option<u32> {
         let (count, mask) = (self.end.wrapping_sub(self.first), self.ring.len() - 1);
         (place < count).then(|| self.ring[self.first.wrapping_add(place) & mask].packet)
     }
 
     /// Takes the first packet, which there must be.
     #[inline(always)]
-    pub fn pop(&mut self) -> u32 {
+    fn pop(&mut self) -> u32 {
         let packet = self.head.packet;
         if self.first == self.end {
             self.head = Entry::NONE;
@@ -157,50 +160,85 @@ impl Lane {
     }
 }
 
-/// Packets of one kind of event, in a lane for each direction of their flows: what a receiver answers is known a way sooner than
-/// what its sender sends, and the two would come in each other's way.
+/// How many lanes there are for one kind of event.
+const LANES: usize = 3;
+
+/// Packets of one kind of event in some lanes, as in patience sorting: each goes to the first lane where it comes last. One is
+/// enough for packets that are known in the order in which they come. What is sent back to back by one of many hosts, what is
+/// known a way sooner as it goes in the other direction, and what is sent by timers is in others.
 #[derive(Debug, Default)]
-pub struct Lanes([Lane; 2]);
+pub struct Lanes {
+    lanes: [Lane; LANES],
+    /// Which lane has the first packet.
+    first: usize,
+}
 
 impl Lanes {
-    /// As [`Lane::push`]; the last bit of `owner` is the direction.
+    /// As [`Lane::push`].
     #[inline(always)]
     pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
-        self.0[(owner & 1) as usize].push(time, packet, owner, added)
+        let entry = Entry { time, owner, packet, added: added as u32 };
+        if self.lanes[0].head.time != u64::MAX && !self.lanes[0].is_out_of_order(&entry) {
+            self.lanes[0].append(entry);
+            return true;
+        }
+        self.push_elsewhere(entry)
     }
 
-    /// Which of the two has the first packet.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, entry: Entry) -> bool {
+        let takes = |lane: &Lane| lane.head.time == u64::MAX || !lane.is_out_of_order(&entry);
+        let at = self.lanes.iter().position(takes).unwrap_or(LANES - 1);
+        let added = self.lanes[at].push(entry);
+        self.find_first();
+        added
+    }
+
     #[inline(always)]
-    fn first(&self) -> usize {
-        usize::from(self.0[1].head.before(&self.0[0].head))
+    fn find_first(&mut self) {
+        self.first = 0;
+        for at in 1..LANES {
+            if self.lanes[at].head.precedes(&self.lanes[self.first].head) {
+                self.first = at;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lane(&self) -> &Lane {
+        &self.lanes[self.first]
     }
 
     /// The time of the first packet; `u64::MAX` when there is none.
     #[inline(always)]
     pub fn head(&self) -> u64 {
-        self.0[0].head().min(self.0[1].head())
+        self.lane().head.time
     }
 
-    /// As [`Lane::owner`].
+    /// The owner of the first packet, if there is one.
     pub fn owner(&self) -> u64 {
-        self.0[self.first()].owner()
+        self.lane().head.owner
     }
 
-    /// As [`Lane::is_older`].
+    /// Whether the first packet was added before an event that had so many before it; within 2^31 events of each other.
     pub fn is_older(&self, added: u64) -> bool {
-        self.0[self.first()].is_older(added)
+        self.lane().head.is_older(added as u32)
     }
 
-    /// As [`Lane::get`], in the lane that has the first packet.
+    /// The packet that has so many others between the first and itself in its lane, if there is one.
     #[inline(always)]
     pub fn get(&self, place: usize) -> Option<u32> {
-        self.0[self.first()].get(place)
+        self.lane().get(place)
     }
 
-    /// As [`Lane::pop`].
+    /// Takes the first packet, which there must be.
     #[inline(always)]
     pub fn pop(&mut self) -> u32 {
-        self.0[self.first()].pop()
+        let packet = self.lanes[self.first].pop();
+        if self.first > 0 || self.lanes[1..].iter().any(|lane| lane.head.time != u64::MAX) {
+            self.find_first();
+        }
+        packet
     }
 }
 
@@ -218,7 +256,7 @@ mod tests {
             if rng.below(100) < if number % 20_000 < 10_000 { 60 } else { 40 } {
                 let (time, owner) = (u64::from(number) + rng.below(30), rng.below(4));
                 let place = expected.partition_point(|&(t, o, _)| (t, o) <= (time, owner));
-                let added = lane.push(time, number, owner, number.into());
+                let added = lane.push(Entry { time, owner, packet: number, added: number });
                 assert!(added || expected.len() - place >= STEPS, "at most {STEPS} come behind it");
                 if added {
                     inserted += usize::from(place < expected.len());
@@ -227,10 +265,10 @@ mod tests {
                     refused += 1;
                 }
             } else if !expected.is_empty() {
-                assert_eq!(lane.owner(), expected[0].1);
+                assert_eq!(lane.head.owner, expected[0].1);
                 assert_eq!(lane.pop(), expected.remove(0).2);
             }
-            assert_eq!(lane.head(), expected.first().map_or(u64::MAX, |entry| entry.0));
+            assert_eq!(lane.head.time, expected.first().map_or(u64::MAX, |entry| entry.0));
         }
         assert!(refused > 50 && inserted > 1000, "{refused}, {inserted}");
     }
