@@ -10,7 +10,7 @@ pub mod slot;
 use crate::counters::FlowTotals;
 use crate::engine::{Event, PacketEvent};
 use crate::network::packet::{End, Header, NONE, SimPacket, owner};
-use crate::network::{Network, Observer};
+use crate::network::{Network, Observer, Shared, go_on};
 use crate::plan::{FlowPlan, Plan};
 use crate::source::SourcePlan;
 use flow::FlowState;
@@ -144,14 +144,13 @@ impl Endpoints {
         let crossed = self.plans.iter().zip(&self.flows).flat_map(|(plan, flow)| {
             [&plan.return_path, &plan.path].into_iter().map(Vec::as_slice).zip(flow.headers.map(|header| header.leg))
         });
-        if let Some(line) = self.network.paths.line(at, crossed) {
-            // A line knows beforehand what it will have sent; what it sends after the end is not sent.
-            line.observe(Box::new(move |time, packet| {
-                if time <= end {
-                    observer(time, packet);
-                }
-            }));
-        }
+        // A line knows beforehand what it will have sent; what it sends after the end is not sent.
+        let observer = Box::new(move |time, packet: &SimPacket| {
+            if time <= end {
+                observer(time, packet);
+            }
+        });
+        self.network.paths.observe(at, crossed, observer);
         true
     }
 
@@ -187,26 +186,6 @@ impl Endpoints {
         if let Some(time) = self.network.cross(place, self.now()) {
             self.will_arrive(place, time);
         }
-    }
-
-    /// A packet leaves its host at `sent`, now or later.
-    #[inline(always)]
-    fn launch(&mut self, place: u32, sent: Time) {
-        if let Some(time) = self.network.launch(place, sent) {
-            self.will_arrive_straight(place, time);
-        }
-    }
-
-    /// The same of one whose path has nothing but lines of its own: an event, lest both ends of such paths go on for ever.
-    #[inline(never)]
-    fn will_arrive_straight(&mut self, place: u32, time: Time) {
-        let packet = self.network.packets.get(place);
-        if packet.slot == NONE {
-            return self.will_be_counted(place, time);
-        }
-        let (slot, to) = (self.slots.get(packet.slot), packet.to as usize);
-        slot.expected[to] += u32::from(slot.early[to]);
-        self.network.push_delivery(place, time);
     }
 
     /// Sends what one end of a connection has to send, and sets its timer; false when there is more, which an event will send.
@@ -259,16 +238,17 @@ impl Endpoints {
         if !connection.may_send() {
             return false;
         }
-        let packets = &mut self.network.shared.packets;
-        let place = packets.vacant();
-        if !connection.poll_into(now, &mut packets.get(place).segment) {
+        let Network { shared: Shared { engine, packets, flows, .. }, paths, .. } = &mut self.network;
+        let place = packets.take();
+        let packet = packets.get(place);
+        if !connection.poll_into(now, &mut packet.segment) {
+            packets.release(place);
             return false;
         }
-        packets.take();
-        let (packet, to) = (packets.get(place), end.other());
+        let (to, flow) = (end.other(), slot.flow as usize);
         address(packet, slot, to, now);
         if to == End::Receiver {
-            let sent = &mut self.network.shared.flows[slot.flow as usize].sent;
+            let sent = &mut flows[flow].sent;
             sent[0] += 1;
             sent[1] += u64::from(packet.bytes);
             if let Some(jitter) = &mut slot.jitter {
@@ -278,14 +258,18 @@ impl Endpoints {
         let mut sent = packet.sent;
         if let Some(transient) = &mut slot.transient {
             sent = transient.access[to as usize].cross(packet.bytes, now);
-            let flow = slot.flow as usize;
             if self.flows[flow].loses(transient.losses[to as usize]) {
-                self.network.flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
-                self.network.packets.release(place);
+                flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
+                packets.release(place);
                 return true;
             }
         }
-        self.launch(place, sent);
+        let (event, time) = paths.travel(packet, sent);
+        if let Some(time) = go_on(engine, place, packet, event, time) {
+            // An event, lest both ends of paths without a queue go on for ever.
+            slot.expected[to as usize] += u32::from(slot.early[to as usize]);
+            self.network.push_delivery(place, time);
+        }
         true
     }
 
@@ -309,7 +293,9 @@ impl Endpoints {
             let header = state.headers[End::Receiver as usize];
             let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Segment::default() };
             let place = self.network.packets.add(packet);
-            self.launch(place, now);
+            if let Some(time) = self.network.launch(place, now) {
+                self.will_be_counted(place, time);
+            }
             return true;
         }
         if state.slot == NONE {

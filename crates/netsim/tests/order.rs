@@ -30,6 +30,9 @@ struct Network {
     members: Vec<Member>,
     /// Whether acknowledgements share a link back.
     shared_back: bool,
+    /// Whether they share a line instead, and all flows cross the bottleneck alone: then most are evaluated ahead. Not in the
+    /// first networks, of which statistics are made.
+    shared_line: bool,
     tx_ring: bool,
 }
 
@@ -68,7 +71,8 @@ impl Network {
         };
         let members = (0..3 + rng.below(5)).map(|_| member(rng)).collect();
         let discipline = all()[rng.below(all().len() as u64) as usize].table.about.name;
-        Network { discipline, members, shared_back: rng.chance(0.5), tx_ring: rng.chance(0.3) }
+        let shared_line = number >= 1000 && number % 2 == 1;
+        Network { discipline, members, shared_back: rng.chance(0.5), shared_line, tx_ring: rng.chance(0.3) }
     }
 
     /// The plan with the members in this order. When each starts is drawn, as in a scenario.
@@ -78,6 +82,7 @@ impl Network {
         let bottleneck = if self.tx_ring { bottleneck.tx_ring(Size::Packets(4)) } else { bottleneck }.id();
         let second = network.link("second", Rate(1_500_000), Span::from_millis(3)).id();
         let back = network.link("back", Rate(200_000), Span::from_millis(5)).monitored(false).id();
+        let line = network.line("line", Rate(2_000_000), Span::from_millis(2)).id();
         let mut start = Stream::new(seed, "starts");
         for &at in order {
             let Member { source, delay, size } = &self.members[at];
@@ -86,10 +91,14 @@ impl Network {
             let own_back =
                 network.line(format!("back {at}"), rate, *delay).jitter(Span(at as u64 % 2 * 1_000_000)).id();
             let mut path = vec![near, bottleneck];
-            path.extend((at % 2 == 0).then_some(second));
+            path.extend((at % 2 == 0 && !self.shared_line).then_some(second));
             let mut flow = network.flow(source.clone()).path(path).start(ms(&mut start, 0, 500));
             if source.host().is_some() {
-                let way: &[HopId] = if self.shared_back { &[back, own_back] } else { &[own_back] };
+                let way: &[HopId] = match (self.shared_line, self.shared_back) {
+                    (true, _) => &[line, own_back],
+                    (false, true) => &[back, own_back],
+                    (false, false) => &[own_back],
+                };
                 flow = flow.return_path(way.iter().copied());
             }
             if let Some(size) = size {

@@ -62,7 +62,7 @@ impl Endpoints {
         let ce = packet.ecn == Ecn::CongestionExperienced;
         let receiver = &mut slot.ends[1];
         receiver.on_labelled(&packet.segment, ce, packet.label, time);
-        if receiver.received() >= slot.awaited {
+        if slot.awaited != u64::MAX && receiver.received() >= slot.awaited {
             slot.awaited = u64::MAX;
             self.flows[slot.flow as usize].completed = Some(time);
         }

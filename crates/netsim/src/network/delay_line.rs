@@ -83,23 +83,41 @@ impl DelayLine {
         self.extras.get_or_insert_default().observer = Some(observer);
     }
 
+    /// Whether nobody observes it and it delays all packets alike.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.extras.is_none()
+    }
+
     /// A packet enters at `time`: when it arrives at the far end of this line, which is of that kind.
     #[inline(always)]
     pub fn cross(&mut self, kind: &mut Kind, packet: &SimPacket, time: Time) -> Time {
+        let arrival = self.cross_plain(kind, packet.bytes, time);
+        match &mut self.extras {
+            None => arrival,
+            Some(extras) => extras.pass(packet, self.free, arrival),
+        }
+    }
+
+    /// The same, for few packets.
+    #[cold]
+    pub fn cross_apart(&mut self, kind: &mut Kind, packet: &SimPacket, time: Time) -> Time {
+        self.cross(kind, packet, time)
+    }
+
+    /// The same of a packet of so many bytes where the line [is plain](DelayLine::is_plain).
+    #[inline(always)]
+    pub fn cross_plain(&mut self, kind: &mut Kind, bytes: u32, time: Time) -> Time {
         if self.free < time {
             (self.free, self.remainder) = (time, 0);
         }
-        let time = kind.time_to_send(packet.bytes, &mut self.remainder);
+        let time = kind.time_to_send(bytes, &mut self.remainder);
         if self.free.0 >= 1 << 63 {
             return Time::NEVER;
         }
         // Below 2^63 + 2^61 and, as a path's delays are below 2^62, below 2^64.
         self.free.0 += time.0;
-        let arrival = Time(self.free.0 + kind.delay.0);
-        match &mut self.extras {
-            None => arrival,
-            Some(extras) => extras.pass(packet, self.free, arrival),
-        }
+        Time(self.free.0 + kind.delay.0)
     }
 }
 

@@ -300,26 +300,19 @@ impl PacketPool {
         PacketPool { capacity: packets.min(MAX_RESERVED), ..PacketPool::default() }
     }
 
-    /// A vacant place. Whatever was last in it, there is a packet when it is [taken](PacketPool::take).
+    /// Takes a place for a packet: its number. There is what was last in it.
     #[inline(always)]
-    pub fn vacant(&mut self) -> u32 {
+    pub fn take(&mut self) -> u32 {
         if self.free.is_empty() {
             self.grow();
         }
-        self.free.last().copied().unwrap_or_default()
-    }
-
-    /// The vacant place is no longer.
-    #[inline(always)]
-    pub fn take(&mut self) {
-        self.free.pop();
+        self.free.pop().unwrap_or_default()
     }
 
     /// Adds a packet; its number.
     #[inline]
     pub fn add(&mut self, packet: SimPacket) -> u32 {
-        let place = self.vacant();
-        self.take();
+        let place = self.take();
         self.packets[place as usize] = packet;
         place
     }

@@ -1,8 +1,9 @@
 //! The paths of all flows: how a packet gets from one place where something must happen in the order of time to the next.
 
 use crate::engine::PacketEvent;
+use crate::network::Observer;
 use crate::network::delay_line::{DelayLine, Kind};
-use crate::network::packet::{End, SimPacket};
+use crate::network::packet::{End, NONE, SimPacket};
 use crate::plan::{FlowPlan, Hop, LineName, LinePlan, Plan};
 use prefetch_index::prefetch_index;
 use sluicegate_base::{Rate, Span, Time};
@@ -12,13 +13,16 @@ use std::collections::BTreeMap;
 /// the order of time.
 pub struct Leg {
     line: DelayLine,
-    /// The number of the line's kind; zero where there is no line.
+    /// The number of the line's kind; [`NONE`] where there is no line, and with [`APART`] where it has more than a kind.
     kind: u32,
     /// The link, or the line that several paths share, at the end of the leg.
     next: u32,
     /// What happens there; nothing, where another line of this path's own begins.
     event: Option<PacketEvent>,
 }
+
+/// A line that delays packets by chance, or that is observed: others take no time for that.
+const APART: u32 = 1 << 31;
 
 /// All paths.
 pub struct Paths {
@@ -29,7 +33,7 @@ pub struct Paths {
     places: BTreeMap<u32, u32>,
     /// The first legs of paths without lines of their own, which flows have in common.
     common: BTreeMap<Vec<Hop>, u32>,
-    /// The kinds of the others, from number 1 on, by rate, delay, the end that they lead to and the group of their flows,
+    /// The kinds of the others, by rate, delay, the end that they lead to and the group of their flows,
     /// whose packets mostly have one length.
     kinds: Vec<Kind>,
     numbers: BTreeMap<(Rate, Span, End, u32), u32>,
@@ -87,7 +91,7 @@ impl Paths {
             self.push(line.take(), Some(event), next);
         }
         self.push(line, Some(PacketEvent::Delivery), 0);
-        if self.legs[first as usize..].iter().all(|leg| leg.kind == 0) {
+        if self.legs[first as usize..].iter().all(|leg| leg.kind == NONE) {
             self.common.insert(path.clone(), first);
         }
         first
@@ -102,7 +106,8 @@ impl Paths {
     }
 
     fn push(&mut self, line: Option<(DelayLine, u32)>, event: Option<PacketEvent>, next: u32) {
-        let (line, kind) = line.unwrap_or_default();
+        let (line, kind) = line.unwrap_or_else(|| (DelayLine::default(), NONE));
+        let kind = if line.is_plain() { kind } else { kind | APART };
         self.legs.push(Leg { line, kind, next, event });
     }
 
@@ -110,7 +115,7 @@ impl Paths {
     fn line_of(&mut self, plan: &LinePlan, (to, group): (End, u32), seed: u64) -> (DelayLine, u32) {
         let kind = self.numbers.entry((plan.rate, plan.delay, to, group)).or_insert_with(|| {
             self.kinds.push(Kind::new(plan));
-            self.kinds.len() as u32
+            self.kinds.len() as u32 - 1
         });
         (DelayLine::new(plan, seed), *kind)
     }
@@ -130,23 +135,23 @@ impl Paths {
         self.place(hop).is_some()
     }
 
-    /// The line with this index of the plan, given all paths with their first legs; none when no path crosses it.
-    pub fn line<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>) -> Option<&mut DelayLine> {
+    /// Lets `observer` see what the line with this index of the plan sends, given all paths with their first legs.
+    pub fn observe<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>, observer: Observer) {
         if let Some(place) = self.place(Hop::Line(at)) {
-            return Some(&mut self.shared[place as usize].0);
+            return self.shared[place as usize].0.observe(observer);
         }
         for (path, first) in paths {
             let Some(place) = path.iter().position(|hop| *hop == Hop::Line(at)) else { continue };
             // Lines of its own are in the legs in the order of the path.
-            let own = |hop: &&Hop| matches!(hop, Hop::Line(_)) && self.place(**hop).is_none();
+            let own = |hop: &&Hop| matches!(hop, Hop::Line(_)) && !self.is_shared(**hop);
             let before = path[..place].iter().filter(own).count();
-            return self.legs[first as usize..]
-                .iter_mut()
-                .filter(|leg| leg.kind > 0)
-                .nth(before)
-                .map(|leg| &mut leg.line);
+            let mut legs = self.legs[first as usize..].iter_mut().filter(|leg| leg.kind != NONE);
+            if let Some(leg) = legs.nth(before) {
+                leg.line.observe(observer);
+                leg.kind |= APART;
+            }
+            return;
         }
-        None
     }
 
     /// Fetches a leg.
@@ -164,8 +169,12 @@ impl Paths {
             let leg = &mut self.legs[packet.header.leg as usize];
             packet.header.leg += 1;
             packet.next = leg.next;
-            if leg.kind > 0 {
-                time = leg.line.cross(&mut self.kinds[leg.kind as usize - 1], packet, time);
+            match self.kinds.get_mut(leg.kind as usize) {
+                Some(kind) => time = leg.line.cross_plain(kind, packet.bytes, time),
+                None if leg.kind != NONE => {
+                    time = leg.line.cross_apart(&mut self.kinds[(leg.kind & !APART) as usize], packet, time);
+                }
+                None => {}
             }
             if let Some(event) = leg.event {
                 return (event, time);
