@@ -18,6 +18,9 @@ pub trait Buffer<P> {
 /// that are long one after another do not add up.
 pub(crate) const KEPT: usize = 16;
 
+/// The packets from which on a queue is long.
+const LONG: usize = 1 << 12;
+
 /// Packets in order, each with what its discipline notes of it (`Tag`), with their bytes counted and a limit.
 #[derive(Clone, Debug)]
 pub struct Fifo<P, Tag = ()> {
@@ -66,7 +69,18 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
     #[inline]
     pub fn push_with(&mut self, packet: P, tag: Tag) {
         self.bytes += packet.bytes();
+        if self.queue.len() == self.queue.capacity() {
+            self.grow();
+        }
         self.queue.push_back((packet, tag));
+    }
+
+    /// Memory for more packets. That of a long queue is not doubled, which a limit would leave unused.
+    #[cold]
+    fn grow(&mut self) {
+        if self.queue.len() >= LONG {
+            self.queue.reserve_exact(self.queue.len() / 8);
+        }
     }
 
     /// Takes the packet at the head, with its tag.

@@ -16,6 +16,7 @@ use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
+use std::sync::Arc;
 
 /// A scenario that has passed every check.
 pub struct Scenario {
@@ -167,28 +168,29 @@ impl Scenario {
         let mut lines: Vec<LinePlan> = specs.iter().map(back).collect();
         let mut flows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
+            let there: Arc<[Hop]> = group.path.iter().map(|link| Hop::Link(*link)).collect();
+            let back: Arc<[Hop]> = match group.source.host() {
+                None => [].into(),
+                _ if group.return_path.is_empty() => group.path.iter().rev().map(|link| Hop::Line(*link)).collect(),
+                _ => group.return_path.iter().map(|link| Hop::Link(*link)).collect(),
+            };
             for member in 0..group.members() {
                 let id = flows.len();
                 let mut start = Stream::new(run.seed, &format!("flow/{id}/start"));
                 let one = group.source.way().is_none();
                 let spread = if one { group.common.spread.0.saturating_add(1) } else { 1 };
-                let mut path: Vec<Hop> = group.path.iter().map(|link| Hop::Link(*link)).collect();
-                let mut back: Vec<Hop> = group.return_path.iter().map(|link| Hop::Link(*link)).collect();
-                if group.source.host().is_none() {
-                    back.clear();
-                } else if back.is_empty() {
-                    back = group.path.iter().rev().map(|link| Hop::Line(*link)).collect();
-                }
+                let (mut path, mut return_path) = (there.clone(), back.clone());
                 let mut attach = |far: bool, rate: Rate, delay: Span, jitter: Span| {
-                    let mut line = |back| {
+                    let mut line = |path: &mut Arc<[Hop]>, back| {
                         let name = LineName::Access { flow: id as u32, far, back };
                         lines.push(LinePlan { name, rate, delay, jitter });
-                        Hop::Line(lines.len() as u32 - 1)
+                        let mut hops = path.to_vec();
+                        hops.insert(if far == back { 0 } else { hops.len() }, Hop::Line(lines.len() as u32 - 1));
+                        *path = hops.into();
                     };
-                    path.insert(if far { path.len() } else { 0 }, line(false));
+                    line(&mut path, false);
                     if !back.is_empty() {
-                        let at = if far { 0 } else { back.len() };
-                        back.insert(at, line(true));
+                        line(&mut return_path, true);
                     }
                 };
                 if let Some(access) = group.access.as_ref().filter(|_| one) {
@@ -206,7 +208,7 @@ impl Scenario {
                     priority: group.common.priority as u8,
                     host: group.common.host.map(|host| host as u32),
                     path,
-                    return_path: back,
+                    return_path,
                     start: Time(group.common.start.0 + start.below(spread)),
                     stop: group.common.stop.map_or(Time::NEVER, |stop| Time(stop.0)),
                 });

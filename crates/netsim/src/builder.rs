@@ -12,6 +12,7 @@ use sluicegate_port::Framing;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most samples of a run.
@@ -170,8 +171,8 @@ impl NetworkBuilder {
             class: 0,
             priority: 0,
             host: None,
-            path: Vec::new(),
-            return_path: Vec::new(),
+            path: [].into(),
+            return_path: [].into(),
             start: Time::ZERO,
             stop: Time::NEVER,
         });
@@ -367,7 +368,7 @@ impl FlowBuilder<'_> {
         self
     }
 
-    fn own(&mut self, key: &str, hops: impl IntoIterator<Item = HopId>) -> Vec<Hop> {
+    fn own(&mut self, key: &str, hops: impl IntoIterator<Item = HopId>) -> Arc<[Hop]> {
         let (own, others): (Vec<HopId>, Vec<HopId>) =
             hops.into_iter().partition(|hop| hop.builder == self.network.number);
         if !others.is_empty() {

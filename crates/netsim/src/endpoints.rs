@@ -142,7 +142,7 @@ impl Endpoints {
         let Some(at) = self.network.paths.named(name) else { return false };
         let end = self.end;
         let crossed = self.plans.iter().zip(&self.flows).flat_map(|(plan, flow)| {
-            [&plan.return_path, &plan.path].into_iter().map(Vec::as_slice).zip(flow.headers.map(|header| header.leg))
+            [&*plan.return_path, &*plan.path].into_iter().zip(flow.headers.map(|header| header.leg))
         });
         // A line knows beforehand what it will have sent; what it sends after the end is not sent.
         let observer = Box::new(move |time, packet: &SimPacket| {

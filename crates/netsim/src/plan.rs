@@ -8,6 +8,7 @@ use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_port::Framing;
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::sync::Arc;
 
 /// One link, in one direction, for packets of this kind.
 pub struct LinkPlan<P = QueuedPacket> {
@@ -102,10 +103,10 @@ pub struct FlowPlan {
     pub priority: u8,
     /// The number of its sender's host, below `u32::MAX`; none for one of its own.
     pub host: Option<u32>,
-    /// What its data crosses.
-    pub path: Vec<Hop>,
+    /// What its data crosses. Flows may have one path in common.
+    pub path: Arc<[Hop]>,
     /// What comes back crosses these; empty for a source that hears nothing.
-    pub return_path: Vec<Hop>,
+    pub return_path: Arc<[Hop]>,
     /// When it starts.
     pub start: Time,
     /// When it stops sending; `Time::NEVER` for the end of the run.

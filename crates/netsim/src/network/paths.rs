@@ -49,7 +49,7 @@ impl Paths {
         for flow in &plan.flows {
             // The connections of a group share every line of its path.
             let users = if flow.source.way().is_some() { 2 } else { 1 };
-            for hop in flow.path.iter().chain(&flow.return_path) {
+            for hop in flow.path.iter().chain(&*flow.return_path) {
                 if let Hop::Line(at) = *hop {
                     uses[at as usize] += users;
                 }
@@ -71,12 +71,12 @@ impl Paths {
     /// Adds the path that leads to this end of a flow; its first leg.
     pub fn lay(&mut self, flow: &FlowPlan, to: End, plan: &Plan) -> u32 {
         let path = if to == End::Receiver { &flow.path } else { &flow.return_path };
-        if let Some(first) = self.common.get(path) {
+        if let Some(first) = self.common.get(&**path) {
             return *first;
         }
         let first = self.legs.len() as u32;
         let mut line = None;
-        for hop in path {
+        for hop in path.iter() {
             let (event, next) = match (*hop, self.place(*hop)) {
                 (Hop::Link(at), _) => (PacketEvent::Arrival, at),
                 (_, Some(at)) => (PacketEvent::Crossing, at),
@@ -92,7 +92,7 @@ impl Paths {
         }
         self.push(line, Some(PacketEvent::Delivery), 0);
         if self.legs[first as usize..].iter().all(|leg| leg.kind == NONE) {
-            self.common.insert(path.clone(), first);
+            self.common.insert(path.to_vec(), first);
         }
         first
     }
