@@ -23,7 +23,7 @@ const MOST: f64 = 8.0 * (1u64 << 30) as f64;
 const RUN: f64 = 4e6;
 
 /// Bytes of one flow in a dumbbell without its ends: its four access links, events and row of the results, measured.
-const FLOW: f64 = 2500.0;
+const FLOW: f64 = 1700.0;
 
 /// Bytes of the two ends of a connection.
 fn ends(host: Option<&Host>) -> f64 {
@@ -31,18 +31,26 @@ fn ends(host: Option<&Host>) -> f64 {
     2.0 * (size_of::<Connection>() + boxed) as f64
 }
 
-/// Bytes of the histogram of its delays for each power of two that they span.
-const OCTAVE: f64 = 512.0;
+/// Bytes of the histogram of its delays for each power of two that they span, and how many more from so many packets on, as a
+/// byte does not count a bin then.
+const OCTAVE: f64 = 128.0;
+const CARRIES: f64 = 512.0;
+const SPREAD: f64 = 1024.0;
 
-/// Bytes of a packet in the network, as it is sent and as it is queued, and of what Linux's hosts remember of one until it is
-/// acknowledged (48 B in their queue, 40 B for a controller that asks for rate samples): three times, as what holds them doubles
-/// when it is full, and the half is there until it is copied.
-const PACKET: f64 = 3.0 * (size_of::<SimPacket>() + size_of::<QueuedPacket>()) as f64;
+/// Bytes of a packet in the network: as it is sent, as it is queued, in memory of which a half may be free, and as what happens to
+/// it next. Where there are few, what holds them is copied to memory of twice the size when it is full: three times as much.
+const PACKET: f64 = (size_of::<SimPacket>() + 2 * size_of::<QueuedPacket>() + 64) as f64;
+const FEW: f64 = 131_072.0;
+
+/// Bytes of what Linux's hosts remember of a packet until it is acknowledged (48 B in their queue, 40 B for a controller that asks
+/// for rate samples): three times, for the same reason.
 const RECORD: f64 = 3.0 * (48.0 + 40.0);
 
-/// How many times what its path holds a sender may have under way: twice in slow start, which doubles the window until it hears
-/// of the first loss a round trip later, and as much again in four more round trips at half of it while repairs are lost.
+/// How many times what its path holds a sender may remember: twice in slow start, which doubles the window until it hears of the
+/// first loss a round trip later, and as much again in four more round trips at half of it while repairs are lost. In the network
+/// are those alone that slow start sends ahead of a queue, which is full.
 const OVERSHOOT: f64 = 4.0;
+const AHEAD: f64 = 2.0;
 
 /// Bytes of one sample of one flow: as it is taken, and as a row of eight columns twice (here and in Python).
 const SAMPLE: f64 = 176.0;
@@ -77,8 +85,11 @@ impl Memory {
             Some(host) => segments(group, host, path, lifetime, connections(&group.source, run)),
             None => (datagrams(group, path, lifetime), 0.0),
         };
-        let flows = count * (FLOW + ends(host) + OCTAVE * path.octaves(lifetime)) + kept(&group.source, run);
-        let under_way = packets * PACKET + records * RECORD;
+        // So many flows at most have more packets than bytes count, spread over an octave.
+        let long = count.min(path.rate * lifetime / (8.0 * SPREAD * group.source.packet_bytes().max(1) as f64));
+        let octaves = (count * OCTAVE + long * CARRIES) * path.octaves(lifetime);
+        let flows = count * (FLOW + ends(host)) + octaves + kept(&group.source, run);
+        let under_way = packets * PACKET + 2.0 * packets.min(FEW) * PACKET + records * RECORD;
         self.flows += count;
         self.bytes += flows + under_way;
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
@@ -246,10 +257,10 @@ fn segments(group: &Group, host: &Host, path: &Path, lifetime: f64, connections:
     // Each packet that is acknowledged lets one more be under way than before.
     let acknowledged = path.rate.min(count * path.own) * lifetime / (8.0 * packet);
     // An acknowledgement that waits is one for two packets.
-    let fits = path.rate * path.round_trip / (8.0 * packet) + path.held[0] + 2.0 * path.held[1];
-    let more = acknowledged.min(if path.is_own() { f64::INFINITY } else { OVERSHOOT * fits });
-    let remembered = if host.is_linux() { windows.min(first + more) } else { 0.0 };
-    (windows.min(at_once + more), remembered)
+    let (on_the_way, held) = (path.rate * path.round_trip / (8.0 * packet), path.held[0] + 2.0 * path.held[1]);
+    let more = |most: f64| acknowledged.min(if path.is_own() { f64::INFINITY } else { most });
+    let remembered = if host.is_linux() { windows.min(first + more(OVERSHOOT * (on_the_way + held))) } else { 0.0 };
+    (windows.min(at_once + more(AHEAD * on_the_way + held)), remembered)
 }
 
 /// The most packets of a group that sends by the clock that wait before the network, or are in it.
