@@ -80,8 +80,8 @@ pub(super) struct Queue {
     absent: u32,
     /// The end of the highest one reported; zero: none is.
     highest: u64,
-    /// No packet before this byte is lost and waits to be sent again (retransmit_skb_hint).
-    hint: u64,
+    /// No packet before the one with this number is lost and waits to be sent again (retransmit_skb_hint).
+    hint: u32,
 }
 
 impl Queue {
@@ -97,7 +97,7 @@ impl Queue {
             resent_out: 0,
             absent: 0,
             highest: 0,
-            hint: 0,
+            hint: NOBODY,
         }
     }
 
@@ -285,7 +285,8 @@ impl Queue {
             packet.lost = true;
             self.lost_out += 1;
         }
-        self.hint = self.hint.min(packet.start);
+        let first = self.hint().map_or(index, |hint| hint.min(index));
+        self.hint = self.packets.number(first);
         self.count();
         news
     }
@@ -302,13 +303,18 @@ impl Queue {
         if self.resent_out >= self.lost_out {
             return None;
         }
-        let first = self.position(self.hint);
+        let first = self.hint()?;
         let found = (first..self.packets.len()).find(|&index| {
             let packet = &self.packets[index];
             packet.lost && !packet.sacked && !packet.resent
         });
-        self.hint = found.map_or(u64::MAX, |index| self.packets[index].start);
+        self.hint = found.map_or(NOBODY, |index| self.packets.number(index));
         found
+    }
+
+    /// Where to begin to look for it: at the first, where that packet has left.
+    fn hint(&self) -> Option<usize> {
+        self.index(self.hint).map(|index| if index < self.packets.len() { index } else { 0 })
     }
 
     /// How many packets from this one on are lost, not yet repaired, and left in one burst.

@@ -52,7 +52,7 @@ pub(super) struct Rtt {
 }
 
 impl Rtt {
-    pub fn new(config: RtoConfig, phase: Span) -> Rtt {
+    pub fn new(config: &RtoConfig, phase: Span) -> Rtt {
         Rtt {
             clock: Clock::new(config.tick, phase),
             floor: u32::try_from(config.min.0 / US).unwrap_or(u32::MAX),
@@ -181,7 +181,7 @@ mod tests {
     fn rtt() -> Rtt {
         let ms = Span::from_millis;
         Rtt::new(
-            RtoConfig { tick: ms(4), min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 },
+            &RtoConfig { tick: ms(4), min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 },
             Span::ZERO,
         )
     }

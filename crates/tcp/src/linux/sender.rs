@@ -13,6 +13,7 @@ use super::undo::Undo;
 use crate::connection::{Congestion, SendCounters};
 use crate::host::{Host, RtoConfig};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
 use core::num::NonZeroU64;
 use sluicegate_base::{Span, Time};
@@ -140,12 +141,11 @@ pub(super) struct Opened {
 pub(super) struct SenderConfig {
     cc: Box<dyn Controller>,
     pub feedback: Feedback,
-    rto: RtoConfig,
+    rto: Arc<RtoConfig>,
     phase: Span,
     mss: u32,
     initial: u32,
     ssthresh: u32,
-    most: u32,
     window: u32,
     gso: bool,
     pub predicts: bool,
@@ -162,13 +162,12 @@ impl SenderConfig {
             predicts: feedback.is_flagged() && !cc.governs() && !cc.wants_rate_samples(),
             feedback,
             cc,
-            rto: *host.rto,
+            rto: Arc::clone(&host.rto),
             phase,
             mss: host.mss,
             initial: (host.initial_window as u32).max(1),
             // The default is no threshold at all.
             ssthresh: if host.initial_ssthresh < f64::from(most) { host.initial_ssthresh as u32 } else { INFINITE },
-            most,
             window: u32::try_from(host.window).unwrap_or(u32::MAX),
             gso: host.gso,
             opened: None,
@@ -177,7 +176,7 @@ impl SenderConfig {
 
     /// The other end's window, and the timeout, as the opening left them.
     pub fn window_and_timeout(&self) -> (u32, Span) {
-        let mut rtt = Rtt::new(self.rto, self.phase);
+        let mut rtt = Rtt::new(&self.rto, self.phase);
         if let Some(measured) = self.opened.and_then(|opened| opened.rtt) {
             rtt.sample(measured, 0, 0);
         }
@@ -208,8 +207,7 @@ const MOST_TRIES: u32 = 2;
 impl From<SenderConfig> for Sender {
     /// A sender with nothing written.
     fn from(config: SenderConfig) -> Sender {
-        let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, most, window, gso, predicts, opened } =
-            config;
+        let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, window, gso, predicts, opened } = config;
         let (paces, samples) = (cc.paces(), cc.governs() || cc.wants_rate_samples());
         let mut sender = Sender {
             predicts,
@@ -217,9 +215,9 @@ impl From<SenderConfig> for Sender {
             rate: samples.then(|| Box::new(Rate::new(cc.wants_rate_samples()))),
             cc,
             // The congestion window has no bound of its own (tcp_clamp_window); the receiver's is looked at in packets.
-            window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE.max(most), mss) },
+            window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE, mss) },
             queue: Queue::new(),
-            rtt: Rtt::new(rto, phase),
+            rtt: Rtt::new(&rto, phase),
             pacing: Pacing::new(paces, gso),
             wnd: window,
             wnd_most: window,

@@ -13,12 +13,14 @@
 use super::cc::State;
 use super::queue::Packet;
 use super::sender::Sender;
+use core::num::NonZeroU64;
 
 /// The state of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The first byte not acknowledged when the episode began; none: there is nothing to take back (undo_marker).
-    pub marker: Option<u64>,
+    /// The byte after the first that was not acknowledged when the episode began; none: there is nothing to take back
+    /// (undo_marker).
+    pub marker: Option<NonZeroU64>,
     /// Repetitions not yet reported as duplicates; negative before there is any (undo_retrans).
     pub resent: i32,
     /// The timestamp of the episode's first repetition; zero: there is none (retrans_stamp).
@@ -38,7 +40,7 @@ impl Undo {
 
     /// So many packets between these bytes came twice.
     pub fn on_duplicates(&mut self, end: u64, packets: i32) {
-        if self.resent > 0 && self.marker.is_some_and(|marker| end > marker) {
+        if self.resent > 0 && self.marker.is_some_and(|marker| end >= marker.get()) {
             self.resent = (self.resent - packets).max(0);
         }
     }
@@ -47,7 +49,7 @@ impl Undo {
 impl Sender {
     /// An episode begins (tcp_init_undo).
     pub(super) fn begin_undo(&mut self) {
-        self.undo.marker = Some(self.window.una);
+        self.undo.marker = NonZeroU64::new(self.window.una + 1);
         let probes = u32::from(self.probe.is_some() && self.probe_resent);
         let resent = (self.queue.resent_out + probes) as i32;
         self.undo.resent = if resent == 0 { -1 } else { resent };

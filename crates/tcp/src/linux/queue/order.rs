@@ -24,7 +24,7 @@ impl Queue {
     }
 
     /// Where the packet with this number is.
-    fn index(&self, number: u32) -> Option<usize> {
+    pub(super) fn index(&self, number: u32) -> Option<usize> {
         (number != NOBODY).then(|| self.packets.index(number))
     }
 
