@@ -190,6 +190,8 @@ pub(crate) struct Path {
     /// The rate of the slowest shared link when it is fastest, and of the slowest of a flow's own links.
     rate: f64,
     own: f64,
+    /// Whether packets may wait at a flow's own link for long: those of all together are slower than the shared one.
+    own_is_slow: bool,
     /// The longest that a flow's own link may delay a packet.
     access: f64,
     /// How many packets of the group buffers hold there, and how many acknowledgements back; infinite where nobody says.
@@ -214,29 +216,31 @@ impl Path {
         let access = group.access.as_ref().map_or(0.0, |access| access.longest().as_secs());
         let rates = [group.access.as_ref().map(|access| access.rate), dumbbell.and_then(|network| network.access_rate)];
         let header = group.source.host().map_or(1, |host| host.header);
+        let rate = there.iter().map(|link| link.fastest()).min().unwrap_or(Rate(0)).0 as f64;
+        let own = rates.into_iter().flatten().min().map_or(f64::INFINITY, |rate| rate.0 as f64);
+        let senders = match &group.source {
+            SourcePlan::Http(plan) => plan.users.into(),
+            _ => group.common.count as f64,
+        };
         let forward = delay(&there);
         let backward = if back.is_empty() { forward } else { delay(&back) + jitter(&back) };
         Path {
             there: forward + far,
             jitter: jitter(&there),
             round_trip: forward + jitter(&there) + backward + 2.0 * (far + access),
-            rate: there.iter().map(|link| link.fastest()).min().unwrap_or(Rate(0)).0 as f64,
-            own: rates.into_iter().flatten().min().map_or(f64::INFINITY, |rate| rate.0 as f64),
+            rate,
+            own,
+            own_is_slow: own * senders < rate,
             access,
             held: [held(&there, group.source.packet_bytes() as f64), held(&back, f64::from(header))],
             queueing: there.iter().map(time).sum(),
         }
     }
 
-    /// Whether packets of one flow may wait at its own link for long: it is slower than the shared ones.
-    fn is_own(&self) -> bool {
-        self.own < self.rate
-    }
-
     /// How many powers of two the delays of a flow may span.
     fn octaves(&self, lifetime: f64) -> f64 {
         let least = self.there.max(1e-6);
-        let queueing = if self.is_own() { f64::INFINITY } else { 2.0 * self.queueing };
+        let queueing = if self.own_is_slow { f64::INFINITY } else { 2.0 * self.queueing };
         let longest = (least + self.jitter + self.access + queueing).min(lifetime.max(least));
         libm::ceil(libm::log2(longest / least)) + 1.0
     }
@@ -258,7 +262,7 @@ fn segments(group: &Group, host: &Host, path: &Path, lifetime: f64, connections:
     let acknowledged = path.rate.min(count * path.own) * lifetime / (8.0 * packet);
     // An acknowledgement that waits is one for two packets.
     let (on_the_way, held) = (path.rate * path.round_trip / (8.0 * packet), path.held[0] + 2.0 * path.held[1]);
-    let more = |most: f64| acknowledged.min(if path.is_own() { f64::INFINITY } else { most });
+    let more = |most: f64| acknowledged.min(if path.own_is_slow { f64::INFINITY } else { most });
     let remembered = if host.is_linux() { windows.min(first + more(OVERSHOOT * (on_the_way + held))) } else { 0.0 };
     (windows.min(at_once + more(AHEAD * on_the_way + held)), remembered)
 }
