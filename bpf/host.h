@@ -65,7 +65,7 @@ static void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 at, __u64 slack
 static void bpf_qdisc_bstats_update(struct Qdisc *sch, struct sk_buff *skb) {}
 #define bpf_kptr_xchg(place, value) ({ typeof(*(place)) old_ = *(place); *(place) = (value); old_; })
 #define NOTE_DROP(skb, reason) (host_drops[host_dropped++ & 0xffff] = (skb)->serial << 3 | (reason))
-#define TRACE_CALL(now, flow, bytes, departs, result)
+#define TRACE_CALL(now, flow, bytes, what, result)
 
 /* A map. Of a hash, the first n entries are in use, chained by a hash of their keys, which are 64-bit numbers. */
 struct host_map {

@@ -142,7 +142,7 @@ static __always_inline __u64 secret_bits(void)
 #define NOTE_DROP(skb, reason)
 #ifndef SG_TRACE
 #define random_bits secret_bits
-#define TRACE_CALL(now, flow, bytes, departs, result)
+#define TRACE_CALL(now, flow, bytes, what, result)
 #else
 #include "trace.h"
 #endif

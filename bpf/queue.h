@@ -179,7 +179,7 @@ int sg_enqueue(unsigned long long *ctx)
 			reason = TAIL;
 		}
 	}
-	TRACE_CALL(now, flow, bytes, 0, reason);
+	TRACE_CALL(now, flow, bytes, ARRIVES, reason);
 	if (reason != QUEUED) {
 		drop(sch, to_free, skb, reason);
 		return reason == TAIL ? NET_XMIT_DROP : NET_XMIT_CN;
@@ -214,7 +214,7 @@ struct sk_buff *sg_dequeue(unsigned long long *ctx)
 			q.idle_since = now;
 		}
 		advance(now);
-		TRACE_CALL(now, 0, 0, 1, 0);
+		TRACE_CALL(now, 0, 0, DEPARTS, 0);
 		return NULL;
 	}
 	if (rate && now < q.free_at) {
@@ -233,7 +233,7 @@ struct sk_buff *sg_dequeue(unsigned long long *ctx)
 	q.bytes -= s->bytes;
 	sch->q.qlen--;
 	sch->qstats.backlog -= s->bytes;
-	TRACE_CALL(now, s->flow, s->bytes, 1, 1);
+	TRACE_CALL(now, s->flow, s->bytes, DEPARTS, 1);
 	if (rate) {
 		__u64 work = on_wire(&live.link, s->bytes) * 8000000000ULL + q.remainder;
 		if (now - q.free_at > LATE)
@@ -268,6 +268,7 @@ int sg_init(unsigned long long *ctx)
 	live = wanted;
 	sch->limit = live.link.limit_packets;
 	restart(now);
+	TRACE_CALL(now, 0, 0, BEGINS, 0);
 	return 0;
 }
 

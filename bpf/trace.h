@@ -7,10 +7,12 @@
 
 #define KEPT 16384
 
+enum { BEGINS, CHANGES, ARRIVES, DEPARTS };	/* as host.h has them */
+
 struct call {
 	__u64 now, flow;
 	__u32 bytes, draws;
-	__u32 departs, result;
+	__u32 what, result;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -41,7 +43,7 @@ static __noinline __u64 random_bits(void)
 	return bits;
 }
 
-static __noinline int trace_call(__u64 now, __u64 flow, __u32 bytes, __u32 departs, __u32 result)
+static __noinline int trace_call(__u64 now, __u64 flow, __u32 bytes, __u32 what, __u32 result)
 {
 	__u32 at = trace.calls;
 	struct call *call = bpf_map_lookup_elem(&sg_calls, &at);
@@ -50,13 +52,13 @@ static __noinline int trace_call(__u64 now, __u64 flow, __u32 bytes, __u32 depar
 		call->flow = flow;
 		call->bytes = bytes;
 		call->draws = trace.draws;
-		call->departs = departs;
+		call->what = what;
 		call->result = result;
 		trace.calls++;
 	}
 	trace.draws = 0;
 	return 0;
 }
-#define TRACE_CALL(now, flow, bytes, departs, result) trace_call(now, flow, bytes, departs, result)
+#define TRACE_CALL(now, flow, bytes, what, result) trace_call(now, flow, bytes, what, result)
 
 #endif

@@ -5,7 +5,7 @@ UDP's share of a link that it floods stands beside the simulation's; a run of ea
 program on this machine (bpf/host_main.h); and a packet's cost, in instructions, beside queues of the kernel. What is
 missing here is said, and nothing is run.
 
-    kernel.py [--seconds S] [--only NAME,…] [--folder DIR] [load] [shares] [replay] [cost]
+    kernel.py [--seconds S] [--only NAME,…] [--folder DIR] [load] [traffic] [cost]
 """
 
 from __future__ import annotations
@@ -85,15 +85,6 @@ sleep 0.1
 ip netns exec a ./traffic udp 10.2.0.1 5000 972 20e6 {seconds} &
 ip netns exec a ./traffic tcp 10.2.0.1 5000 32 {seconds} reno &
 echo "SHARE {queue}"; wait $sink
-tc -n r -s qdisc show dev rb | head -3
-tc -n r qdisc del dev rb root; rm -r /sys/fs/bpf/{queue}; sleep 1
-"""
-
-RECORD = """\
-bpftool struct_ops register {queue}.o /sys/fs/bpf/{queue} && tc -n r qdisc replace dev rb root {queue}
-ip netns exec a ./traffic udp 10.2.0.1 5000 972 20e6 {seconds} &
-ip netns exec a ./traffic tcp 10.2.0.1 5000 32 {seconds} reno & sleep {seconds}; sleep 0.5
-echo "RECORD {queue}"
 ./traffic dump sg_calls 16384 > /dev/ttyS1; ./traffic dump sg_bits 16384 > /dev/ttyS1
 tc -n r qdisc del dev rb root; rm -r /sys/fs/bpf/{queue}; sleep 1
 """
@@ -102,11 +93,12 @@ COST = """\
 ip link add d0 type dummy; ip link set d0 up; ip addr add 10.9.0.1/24 dev d0
 ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:01 dev d0
 cost() { ./traffic blast 10.9.0.2 9 72 2000 4 > /dev/null; echo "COST $1 $(./traffic blast 10.9.0.2 9 72 20000 4)"; }
+sleep 5 # what a kernel does after its start
 tc qdisc replace dev d0 root noqueue; cost noqueue
 tc qdisc replace dev d0 root fq_codel; cost fq_codel
 tc qdisc replace dev d0 root tbf rate 10mbit burst 2000 limit 100000; cost tbf
 tc qdisc del dev d0 root; tc qdisc add dev d0 root handle 1: tbf rate 10mbit burst 2000 limit 100000
-tc qdisc add dev d0 parent 1:1 fq_codel; cost tbf+fq_codel
+tc qdisc add dev d0 parent 1:1 fq_codel limit 300; cost tbf+fq_codel
 tc qdisc replace dev d0 parent 1:1 choke limit 300 min 30 max 60 avpkt 100 burst 50 bandwidth 10mbit; cost tbf+choke
 tc qdisc del dev d0 root
 """
@@ -182,35 +174,29 @@ def simulated(name: str, seconds: int) -> list[float]:
     return shares
 
 
-def shares(machine: Machine, names: list[str], seconds: int) -> None:
-    """UDP's share of the link in the kernel and in the simulation. Segments carry 948 bytes of data, datagrams 972."""
-    files = objects(names, seconds) | {"traffic": traffic()}
+def traffic(machine: Machine, names: list[str], seconds: int) -> None:
+    """UDP's share of the link in the kernel and in the simulation; and what each queue did in its first calls, repeated
+    here by the same program. Segments carry 948 bytes of data, datagrams 972.
+    """
+    files = objects(names, seconds, traced=True) | {"traffic": generator()}
     job = NETWORK + "".join(SHARE.format(queue=queue_name(name), seconds=seconds) for name in names)
-    said = machine.run(job, files, seconds=7200)
-    found = re.findall(r"SHARE (\w+)\s+(?:.*\n)*?RECEIVED tcp (\d+) udp (\d+)", said)
-    if len(found) != len(names):
-        sys.exit(said)
-    print(f"\nUDP's share of 10 Mbit/s in %, 20 Mbit/s offered beside {TCPS} TCPs, {seconds - WARMUP} s")
-    print(f"{'':14}{'kernel':>8}   simulation, 3 seeds   utilisation in the kernel")
-    for name, (_, tcp, udp) in zip(names, found, strict=True):
-        data, datagrams = int(tcp) * 1000 / 948, int(udp) * 1000 / 972
-        share, used = 100 * datagrams / (data + datagrams), 8 * (data + datagrams) / 1e5 / (seconds - WARMUP)
-        beside = ", ".join(f"{each:.2f}" for each in sorted(simulated(name, seconds)))
-        print(f"{name:14}{share:8.2f}   {beside:22}{used:8.1f} %", flush=True)
-
-
-def replay(machine: Machine, names: list[str], seconds: int) -> None:
-    """A run of each in the kernel, repeated here by the same program: the same verdicts and packets."""
-    files = objects(names, seconds, traced=True) | {"traffic": traffic()}
-    job = NETWORK + "".join(RECORD.format(queue=queue_name(name), seconds=3) for name in names)
     each = KEPT * (CALL + 8)
     with tempfile.TemporaryDirectory() as folder:
         kept, program = Path(folder) / "kept", Path(folder) / "program"
         said = machine.run(job, files, 7200, kept)
         data = kept.read_bytes()
-        if len(data) != each * len(names):
+        found = re.findall(r"SHARE (\w+)\s+(?:.*\n)*?RECEIVED tcp (\d+) udp (\d+)", said)
+        if len(found) != len(names) or len(data) != each * len(names):
             sys.exit(f"{said}\n{len(data)} bytes were recorded")
-        print("\nRuns in the kernel, repeated on this machine")
+        print(f"\nUDP's share of 10 Mbit/s in %, 20 Mbit/s offered beside {TCPS} TCPs, {seconds - WARMUP} s")
+        print(f"{'':14}{'kernel':>8}   simulation, 3 seeds   utilisation in the kernel")
+        for name, (_, tcp, udp) in zip(names, found, strict=True):
+            segments, datagrams = int(tcp) * 1000 / 948, int(udp) * 1000 / 972
+            share = 100 * datagrams / (segments + datagrams)
+            used = 8 * (segments + datagrams) / 1e5 / (seconds - WARMUP)
+            beside = ", ".join(f"{each:.2f}" for each in sorted(simulated(name, seconds)))
+            print(f"{name:14}{share:8.2f}   {beside:22}{used:8.1f} %", flush=True)
+        print("\nThe first calls in the kernel, repeated on this machine")
         for at, name in enumerate(names):
             source = bpf.SOURCES / f"{name.split(',')[0]}.bpf.c"
             subprocess.run(["cc", "-O2", "-DSG_HOST", "-x", "c", str(source), "-o", str(program)], check=True)
@@ -226,19 +212,19 @@ def trace(data: bytes, parameters: bytes) -> bytes:
     unknown = 0xFFFFFFFF
     bits, used = data[KEPT * CALL :], 0
     calls = list(struct.iter_unpack("<QQIIII", data[: KEPT * CALL]))
-    made = [struct.pack("<QQQIIIBBxx", calls[0][0], 0, 0, 0, 0, 0, 0, 0) + parameters]
-    for now, flow, size, draws, departs, result in calls:
+    made = []
+    for now, flow, size, draws, what, result in calls:
         if now == 0 or used + draws > KEPT:
             break
-        event = struct.pack("<QQQIIIBBxx", now, flow, 0, size, draws, unknown, 3 if departs else 2, result)
-        made.append(event + bits[8 * used : 8 * (used + draws)])
+        event = struct.pack("<QQQIIIBBxx", now, flow, 0, size, draws, unknown, what, result)
+        made.append(event + (parameters if what == 0 else bits[8 * used : 8 * (used + draws)]))
         used += draws
     return b"".join(made)
 
 
 def cost(machine: Machine, names: list[str], seconds: int) -> None:
     """Instructions of the kernel for a send of UDP to a device that is overloaded, 20,000 packets of 100 bytes."""
-    files = objects(names, seconds) | {"traffic": traffic()}
+    files = objects(names, seconds) | {"traffic": generator()}
     said = machine.run(COST + "".join(COST_OF.format(queue=queue_name(name)) for name in names), files, 3600)
     found = {name: int(number) for name, number in re.findall(r"COST (\S+) (\d+)", said)}
     if len(found) != 5 + len(names):
@@ -248,7 +234,7 @@ def cost(machine: Machine, names: list[str], seconds: int) -> None:
         print(f"{name:16}{number:7}   {number / found['tbf+fq_codel']:.2f} times tbf + fq_codel")
 
 
-def traffic() -> bytes:
+def generator() -> bytes:
     """The program that makes traffic, for the machine."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "traffic"
@@ -256,7 +242,7 @@ def traffic() -> bytes:
         return out.read_bytes()
 
 
-PARTS = {"load": load, "shares": shares, "replay": replay, "cost": cost}
+PARTS = {"load": load, "traffic": traffic, "cost": cost}
 
 
 def main() -> None:
