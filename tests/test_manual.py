@@ -57,7 +57,10 @@ def test_a_discipline_is_added_in_rust_as_the_manual_says(checkout: Path, monkey
 
 @pytest.mark.parametrize(
     "page",
-    ["first-scenario", "own-link", "own-discipline", "driving", "choosing-red", "theory-choke", "sweeps", "evaluate"],
+    [
+        *("first-scenario", "own-link", "home-line", "own-discipline", "driving", "choosing-red", "theory-choke"),
+        *("sweeps", "evaluate"),
+    ],
 )
 def test_a_page_is_right_to_the_letter(tmp_path: Path, page: str) -> None:
     follow(DOCS / f"{page}.md", tmp_path)
