@@ -140,9 +140,12 @@ fn windows_count_as_far_as_their_path_holds_them() {
     assert!(read(&web("count = 1500"), &long).memory < gigabyte);
     assert!(read(&web("count = 10000"), &long).memory < gigabyte);
     assert!(read(&tcp("count = 10000"), &[long[0], ("network.rate", "1 Gbit/s")]).memory < gigabyte);
-    // Where a flow's own link is the slowest, its window waits there: 10,000 of 16 MiB.
+    let million = tcp("count = 1000000\naccess_rate = \"1 Gbit/s\"").replace("linux", "ns2");
+    assert!(read(&million, &[("network.rate", "1000 Gbit/s"), ("queue.limit", "5250000")]).memory < 8 * gigabyte);
+    // Where the flows' own links are the slowest, windows wait there: 10,000 of 16 MiB.
     let text = tcp("count = 10000\naccess_rate = \"20 Mbit/s\"");
-    let sets = [long[0], ("network.rate", "1 Gbit/s")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert!(read(&text, &[long[0], ("network.rate", "1 Gbit/s")]).memory < gigabyte);
+    let sets = [long[0], ("network.rate", "400 Gbit/s")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let refused = refusal(&text, &sets);
     assert!(refused.contains("wait at its own access link"), "{refused}");
 }

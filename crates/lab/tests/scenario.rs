@@ -298,8 +298,9 @@ fn what_would_not_fit_into_memory_is_refused_at_its_group() {
         refusal(SMALL, &[("flows.0.count", "500000"), ("flows.0.initial_window", "1000"), ("flows.0.window", "1000")]);
     assert!(windows.starts_with("sets: flows.0.count: these 500000 flows need about"), "{windows}");
     assert!(windows.ends_with(": lower window, or the limits of queues"), "{windows}");
-    let users = [("flows.0.count", "900000"), ("flows.0.window", "1"), ("flows.0.initial_window", "1")];
-    assert!(refusal(SMALL, &users).ends_with("; have fewer of them"), "{}", refusal(SMALL, &users));
+    let users = SMALL.replace("kind = \"tcp\"", "kind = \"http\"");
+    let users = refusal(&users, &[("flows.0.count", "900000"), ("run.exchanges", "true"), ("run.duration", "1000 s")]);
+    assert!(users.ends_with("; have fewer of them"), "{users}");
     let fast = refusal(SMALL, &[("flows.1.rate", "1e15 bit/s")]);
     assert!(fast.contains("flows.1.count: ") && fast.contains("wait at its own access link"), "{fast}");
     // 10 Mbit/s for 100,000 s on their way over one link: 125 million packets.
