@@ -4,7 +4,7 @@
 //! The program, compiled for this machine, replays what the Rust discipline did (`bpf/host_main.h`). Parameters are random, and
 //! change while the queue is in use; loads are phases of overload, of balance and of silence; queues are made anew in between,
 //! some behind a link that the program shapes by itself, as the `Port` of the simulator does. `SLUICEGATE_BPF_ARRIVALS` says how
-//! many arrivals each discipline sees.
+//! many arrivals each discipline sees, `SLUICEGATE_BPF_SEED` where seeds begin.
 
 #![cfg(unix)] // a C compiler of GCC's kind
 
@@ -319,11 +319,12 @@ fn start(name: &str) -> Child {
 
 fn compare<D: Configure<Numbered, Params: Portable> + 'static>(kind: Kind<D>) {
     let name = D::Params::NAME;
-    let arrivals = std::env::var("SLUICEGATE_BPF_ARRIVALS").map_or(200_000, |text| text.parse().expect("a number"));
+    let said = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));
+    let (arrivals, seed) = (said("SLUICEGATE_BPF_ARRIVALS", 200_000), said("SLUICEGATE_BPF_SEED", 0));
     let mut child = start(name);
     let program = Arc::new(Mutex::new(BufWriter::new(child.stdin.take().expect("piped"))));
     let mut serial = 0;
-    for run in 0.. {
+    for run in seed.. {
         let left = arrivals - serial;
         if left == 0 {
             break;
@@ -360,6 +361,11 @@ fn one_of<T: Copy>(stream: &mut Stream, values: &[T]) -> T {
 /// No ratio of whole numbers: with one, a share can meet a count exactly, and the last binary place says what follows.
 fn random_gain(stream: &mut Stream) -> f64 {
     0.1 + 0.5 * stream.uniform()
+}
+
+/// A multiple of 1/64. Where gains are given, steps around the target can add up to 0: with such gains both add up exactly.
+fn exact_gain(stream: &mut Stream) -> f64 {
+    (8 + stream.below(120)) as f64 / 64.0
 }
 
 fn random_limit(stream: &mut Stream) -> Size {
@@ -417,9 +423,9 @@ fn dcn() {
                 hb_flows: one_of(stream, &[10, 8192]),
                 ..DcnParams::defaults(&LINK).unwrap()
             });
-            let (gain, less) = (random_gain(stream), random_gain(stream));
+            let given = exact_gain(stream);
             let (a, b) =
-                one_of(stream, &[(None, None), (None, None), (None, Some(gain)), (Some(gain * less), Some(gain))]);
+                one_of(stream, &[(None, None), (None, None), (None, Some(given)), (Some(given / 2.0), Some(given))]);
             DcnParams {
                 q_ref: Size::Packets(stream.below(60)),
                 limit: random_limit(stream),
@@ -430,7 +436,7 @@ fn dcn() {
                 count: one_of(stream, &[Count::Forwarded, Count::Arrived]),
                 p_ref_min: 0.1 + 0.1 * stream.uniform(),
                 p_ref_max: one_of(stream, &[None, None, Some(1000.0)]).map(|most| most + stream.uniform()),
-                gain: random_gain(stream),
+                gain: if b.is_some() { 0.25 } else { random_gain(stream) },
                 a,
                 b,
                 ..params
@@ -447,15 +453,15 @@ fn afd() {
         random: |stream, old| {
             let b = one_of(stream, &[20, 500, 5000]);
             let params = old.cloned().unwrap_or_else(|| AfdParams { b, ..AfdParams::defaults(&LINK).unwrap() });
-            let (beta, less) = (4.0 * random_gain(stream), random_gain(stream));
+            let given = exact_gain(stream);
             let (alpha, beta) =
-                one_of(stream, &[(None, None), (None, None), (None, Some(beta)), (Some(beta * less), Some(beta))]);
+                one_of(stream, &[(None, None), (None, None), (None, Some(given)), (Some(given / 2.0), Some(given))]);
             AfdParams {
                 q_ref: Size::Packets(stream.below(100)),
                 limit: random_limit(stream),
                 s: one_of(stream, &[1.0, 5.0, 12.5]),
                 w: one_of(stream, &[160.0, 33.3]),
-                gain: random_gain(stream),
+                gain: if beta.is_some() { 0.25 } else { random_gain(stream) },
                 alpha,
                 beta,
                 ..params
