@@ -34,7 +34,7 @@ PAIRS = 4_000_000
 #: The loop around them.
 LOOP = "loop"
 #: Flows of the scaling runs, and their seconds: a megabit per second for each flow, 1.2 million packets at the least.
-SCALES = {10: 1000, 100: 100, 1000: 10, 10_000: 4, 50_000: 2, 1_000_000: 2}
+SCALES = {10: 1000, 100: 100, 1000: 10, 10_000: 4, 50_000: 2, 1_000_000: 1}
 #: What keeping the places in the queue may add.
 ALLOWED_PROBE = 0.02
 PLACES = ROOT / "python/sluicegate/scenarios/choke2004.toml"
