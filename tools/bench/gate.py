@@ -2,8 +2,9 @@
 
 Instructions are callgrind's, of the difference of two runs of one scenario, so that what comes before and after the
 simulation is in neither; they repeat to 10⁻⁵, whatever else the machine does. Bytes are the slope of the most memory
-that a process has held, and repeat to 0.4 %. costs.json keeps both with the code. A rise of more than 1 % fails until `--acknowledge` keeps
-the new numbers with a reason, which then is in the commit; a fall is to be kept in the same way, lest it be lost again.
+that a process has held, and repeat to 0.4 %. costs.json keeps both with the code. A rise of more than 1 % fails until
+`--acknowledge` keeps the new numbers with a reason, which then is in the commit; a fall is to be kept in the same way,
+lest it be lost again.
 """
 
 from __future__ import annotations
