@@ -60,10 +60,11 @@ static int offload(const char *dev)
 static int sink(int port, double seconds, double warmup)
 {
 	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	int poll = epoll_create1(0);
+	int poll = epoll_create1(0), again = 1;
 	struct sockaddr_in a = address("0.0.0.0", port);
 	struct epoll_event ev = { .events = EPOLLIN };
 	uint64_t start = now(), from = start + warmup * 1e9, end = start + seconds * 1e9, t, tcp_bytes = 0, udp_bytes = 0;
+	setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
 	if (bind(tcp, (void *)&a, sizeof a) || listen(tcp, 256) || bind(udp, (void *)&a, sizeof a))
 		return perror("bind"), 1;
 	ev.data.fd = tcp, epoll_ctl(poll, EPOLL_CTL_ADD, tcp, &ev);
