@@ -59,12 +59,23 @@ def scenario(number: int) -> dict[str, Any]:
         network |= draw.choice(WIRES)
     if draw.random() < 0.2:
         network["reverse"] = {"rate": f"{rate * draw.choice([0.1, 1, 3]):g} Mbit/s", "delay": "2 ms"}
-    run = {"duration": "6 s", "warmup": draw.choice(["0 s", "2 s"]), "seed": number, "exchanges": True}
+    run: dict[str, Any] = {"duration": "6 s", "warmup": draw.choice(["0 s", "2 s"]), "seed": number, "exchanges": True}
+    # Without series nothing looks at a run before its end.
+    run |= draw.choice([{"series": False}, {"series": False}, {"sample": "50 ms"}, {"packets": 1000}])
     flows = [group(draw, rate) for _ in range(draw.randint(1, 4))]
     queue: dict[str, Any] = {"discipline": draw.choice(DISCIPLINES)}
     if draw.random() < 0.5:
         queue["limit"] = draw.choice([5, 20, 100, 2000])
-    return {"network": network, "queue": queue, "flows": flows, "run": run}
+    changes = [
+        {
+            "time": f"{draw.uniform(0.5, 5):.3f} s",
+            "key": "network.rate",
+            "value": f"{rate * draw.choice([0.5, 2]):g} Mbit/s",
+        }
+        for _ in range(draw.choice([0, 0, 1, 3]))
+    ]
+    changes.sort(key=lambda change: change["time"])
+    return {"network": network, "queue": queue, "flows": flows, "run": run, "changes": changes}
 
 
 def group(draw: random.Random, rate: float) -> dict[str, Any]:
@@ -74,8 +85,8 @@ def group(draw: random.Random, rate: float) -> dict[str, Any]:
     flows: dict[str, Any] = {"kind": kind, "count": draw.choice([1, 2, 5, 30]), "spread": draw.choice(["0 s", "1 s"])}
     if "algorithm" in keys:
         flows["algorithm"] = draw.choice(keys["algorithm"]["enum"])
-        if draw.random() < 0.5:
-            flows["profile"] = draw.choice(keys["profile"]["enum"])
+        if draw.random() < 0.7:
+            flows["profile"] = draw.choice([*keys["profile"]["enum"], "ns2"])
         if draw.random() < 0.5:
             flows |= draw.choice(HOSTS)
     elif kind in ("udp", "poisson", "on_off"):

@@ -1,8 +1,7 @@
 """Measures and writes bench.json: `make bench`.
 
 Times are CPU seconds of child processes, user and system; instructions are callgrind's. Both programs of a comparison
-run alternately, so that what else the machine does meets them alike. The counts of fixed runs in instructions.json are
-kept with the code: a change of more than 5 % fails until `--acknowledge` writes them anew.
+run alternately, so that what else the machine does meets them alike. gate.py watches instructions and bytes.
 """
 
 from __future__ import annotations

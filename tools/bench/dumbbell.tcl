@@ -1,4 +1,4 @@
-# newreno100.toml for ns-2, of any size: ns dumbbell.tcl FLOWS QUEUE ACCESS FROM TO SEED. A megabit per second for each flow;
+# dumbbell.py for ns-2: ns dumbbell.tcl FLOWS QUEUE ACCESS FROM TO SEED. A megabit per second for each flow;
 # QUEUE is drop_tail (a bandwidth-delay product) or red; ACCESS is 1 with a line of its own for each host, 0 with all hosts on
 # the two routers. Prints bytes and packets that left the bottleneck, packets dropped and packets that arrived, at FROM and at
 # TO (seconds).

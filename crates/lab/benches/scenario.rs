@@ -1,5 +1,5 @@
 //! Runs one scenario and prints what it did: `scenario FILE [KEY=VALUE]…`. The CPU time, the instructions and the memory of this
-//! process are those of the simulator alone; `tools/bench.py` measures them.
+//! process are those of the simulator alone; `tools/bench/bench.py` measures them.
 
 use sluicegate_lab::Scenario;
 use sluicegate_lab::results::summary;

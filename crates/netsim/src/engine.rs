@@ -4,7 +4,8 @@
 //! belongs to, and only among events of one of these the order in which they were added. So neither the order in which things
 //! are evaluated nor what else happens in a run can change a result.
 //!
-//! There are three kinds of waiting:
+//! What must happen in the order of time waits here. Many deliveries do not, nor crossings of shared lines: they are evaluated when
+//! it is known that nothing can come before them (`network/ahead.rs`). There are three kinds of waiting:
 //!
 //! | what | where it waits |
 //! |---|---|

@@ -167,8 +167,8 @@ impl Sim {
     }
 
     /// What the run has measured up to now; it goes on as if nothing had been asked. Exact where
-    /// [`advance_until`](Sim::advance_until) has reached its time; where a budget ended a call, some deliveries that are on their
-    /// way, of up to a path's delay, are counted already.
+    /// [`advance_until`](Sim::advance_until) has reached its time; where a budget ended a call, some of what follows from
+    /// packets that are on their way, of up to a round trip, is counted already.
     #[must_use]
     pub fn snapshot(&self) -> Outcome {
         self.probes.snapshot(&self.workloads)

@@ -66,8 +66,10 @@ fn answered(flow: &FlowPlan, plan: &Plan, paths: &Paths) -> Option<(u32, Span)> 
     };
     let link = flow.path.iter().rev().find(|hop| !own(hop));
     let first = flow.return_path.iter().find(|hop| !own(hop));
+    // What a link on the way back sends is not bounded by this one's departures.
+    let waits = flow.return_path.iter().any(|hop| matches!(hop, Hop::Link(_)));
     match (link, first) {
-        (Some(Hop::Link(at)), Some(Hop::Line(_))) if flow.source.way().is_none() => {
+        (Some(Hop::Link(at)), Some(Hop::Line(_))) if !waits && flow.source.way().is_none() => {
             let link = &plan.links[*at as usize];
             link.wire.rates.is_none().then_some((*at, link.delay + least))
         }
