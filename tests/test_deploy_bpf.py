@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import struct
 import sys
@@ -19,6 +20,7 @@ from deploying import checked
 
 from sluicegate import _core
 from sluicegate.deploy import Undeployable, linux_bpf
+from sluicegate.live import bpf_queues
 from sluicegate.live.bpf_queues import OBJECT, REASONS
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +43,7 @@ def test_an_object_and_the_lines_that_name_it(sluicegate: Program, tmp_path: Pat
     assert content.startswith(b"\x7fELF")
     assert content.count(f"{name}_eth0\0".encode()) == 1
     unit = (tmp_path / f"{name}_eth0.service").read_text()
-    assert all(f"\nExecStart={line}\n" in unit for line in lines)
+    assert re.findall("^ExecStart=(.*)$", unit, re.M) == [f"-{lines[0]}", *lines[1:]]
     assert len(os.listdir(tmp_path)) == 2
 
 
@@ -75,6 +77,24 @@ def test_what_no_object_does_is_refused(tmp_path: Path, queue: str, said: str) -
 def test_long_names_of_interfaces_keep_their_ends() -> None:
     assert linux_bpf.queue_name("choke", "enp0s31f6") == "choke_enp0s31f6"
     assert linux_bpf.queue_name("choke", "wlx001122334455") == "choke_122334455"
+
+
+def test_names_that_the_kernel_and_systemd_take(tmp_path: Path) -> None:
+    """bpf_obj_name_cpy and bpf_lookup of the kernel, and units of devices as systemd-escape has them."""
+    assert linux_bpf.queue_name("dcn", "br-lan") == "dcn_br_lan"
+    assert linux_bpf.queue_name("dcn", "eth0.100") == "dcn_eth0_100"
+    done = linux_bpf.lines(checked(tmp_path, 'discipline = "dcn"'), "a-b%c")
+    unit = done.files["dcn_a_b_c.service"].decode()
+    assert unit.count("sys-subsystem-net-devices-a\\x2db\\x25c.device") == 3
+    assert "\nExecStart=tc qdisc replace dev a-b%%c root dcn_a_b_c\n" in unit
+
+
+def test_nothing_loaded_is_an_empty_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tool = tmp_path / "bpftool"
+    tool.write_text("#!/bin/sh\necho '[]'\nexit 255\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert bpf_queues.bpftool("struct_ops", "dump", "name", "x") == []
 
 
 def test_an_object_goes_somewhere(sluicegate: Program) -> None:

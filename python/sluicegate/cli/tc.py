@@ -66,6 +66,8 @@ def tc(
             "-o DIR belongs to --bpf, which writes an object" if out else "--bpf writes an object: say where, -o DIR"
         )
 
+    if bpf and dev == "DEV":
+        raise Refusal("--bpf: the object is named after its interface: say which, --dev NAME")
     line = access_line(wan, lan, margin, cake_mq)
     if form not in formats.FORMATS:
         raise Refusal(f"--format {form}: {nearest(form, list(formats.FORMATS))}")

@@ -6,6 +6,7 @@ can hold it back. What a program does otherwise than the simulation is in the ma
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,8 +24,8 @@ OFFLOADS = ("tso", "gso", "gro")
 UNIT = """\
 [Unit]
 Description={discipline} on {dev}, as a BPF queue
-BindsTo=sys-subsystem-net-devices-{dev}.device
-After=sys-subsystem-net-devices-{dev}.device
+BindsTo=sys-subsystem-net-devices-{escaped}.device
+After=sys-subsystem-net-devices-{escaped}.device
 
 [Service]
 Type=oneshot
@@ -33,7 +34,7 @@ RemainAfterExit=yes
 {stop}
 
 [Install]
-WantedBy=sys-subsystem-net-devices-{dev}.device
+WantedBy=sys-subsystem-net-devices-{escaped}.device
 """
 
 
@@ -43,8 +44,16 @@ def deployable(name: str) -> bool:
 
 
 def queue_name(discipline: str, dev: str) -> str:
-    """The name in tc of a discipline's queue on an interface: 15 letters at most, the last ones of a long interface."""
-    return f"{discipline}_{dev[-(LONGEST_NAME - len(discipline) - 1) :]}"
+    """The name in tc of a discipline's queue on an interface: 15 letters at most, the last ones of a long interface.
+
+    The kernel takes letters, digits and underlines, the folder of its BPF objects no dots.
+    """
+    return f"{discipline}_{re.sub(r'[^A-Za-z0-9_]', '_', dev)[-(LONGEST_NAME - len(discipline) - 1) :]}"
+
+
+def escaped(dev: str) -> str:
+    """The interface in the name of a systemd unit, as systemd.unit(5) has it."""
+    return "".join(one if one.isalnum() or one in ":_." else f"\\x{ord(one):02x}" for one in dev)
 
 
 def parameters(resolved: Mapping[str, Any], link: str | None = None, generation: int = 1) -> bytes:
@@ -83,11 +92,14 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         f"tc qdisc replace dev {quoted} root {shlex.quote(queue)}",
     ]
     undo = [f"tc qdisc del dev {quoted} root", f"rm -r {shlex.quote(pinned)}", offloads[1]]
+    # Offloads that cannot be switched do not hinder; what is undone is so after a start that failed, too.
+    marks = ["-", "", ""]
     unit = UNIT.format(
         discipline=name,
-        dev=dev,
-        start="\n".join(f"ExecStart={line}" for line in start),
-        stop="\n".join(f"ExecStop=-{line}" for line in undo),
+        dev=dev.replace("%", "%%"),
+        escaped=escaped(dev),
+        start="\n".join(f"ExecStart={mark}{line.replace('%', '%%')}" for mark, line in zip(marks, start, strict=True)),
+        stop="\n".join(f"ExecStopPost=-{line.replace('%', '%%')}" for line in undo),
     )
     remarks = [
         *(f"to undo it: {line}" for line in undo),
@@ -96,6 +108,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         "the interface must be faster",
         "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
         "the queue is coarse",
+        "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
+        "below PPPoE and MPLS all packets are one flow: put the queue on the ppp interface",
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",
     ]
     if folder is None:
