@@ -28,8 +28,8 @@ static __always_inline __u64 freeze_time(const struct parameters *p)
 /* How often now - last_update > freeze_time holds, if each time moves last_update by freeze_time. */
 static __always_inline __u64 thawed(__u64 now, const struct parameters *p)
 {
-	__u64 since = now - blue.last_update;
-	return since ? (since - 1) / freeze_time(p) : 0;
+	/* An idle period begins before it if the timer of the last packet was late. */
+	return now > blue.last_update ? (now - blue.last_update - 1) / freeze_time(p) : 0;
 }
 
 /* A packet was dropped, or the queue is long. */

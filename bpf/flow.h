@@ -93,8 +93,12 @@ static __always_inline __u64 hash_of(const struct key *key, struct reader *r, __
 				break;
 			if (!load(r, at, &more, sizeof more))
 				break;
-			if (next == FRAGMENT && more.fragment & IPV6_FRAGMENT)
+			if (next == FRAGMENT && more.fragment & IPV6_FRAGMENT) {
+				/* What follows is a piece of anything; all pieces name the same header. */
 				fragment = true;
+				next = more.next;
+				break;
+			}
 			at += next == FRAGMENT ? 8 : next == AUTHENTICATION ? 4 * (more.length + 2) : 8 * (more.length + 1);
 			next = more.next;
 		}

@@ -116,6 +116,9 @@ def test_all_fragments_of_a_datagram_are_one_flow(flow: Flow) -> None:
         flow(ipv6(struct.pack(">BBHI", UDP, 0, offset, 3) + ports(offset), FRAGMENT), IPV6) for offset in (1, 1448)
     ]
     assert parts[0] == parts[1] != flow(ipv6(ports(), UDP), IPV6)
+    # What follows in a later fragment is no header, whatever the first one's begins with.
+    later = [flow(ipv6(struct.pack(">BBHI", 60, 0, 1448, 3) + piece * 8, FRAGMENT), IPV6) for piece in (b"A", b"B")]
+    assert later[0] == later[1]
     atomic = struct.pack(">BBHI", UDP, 0, 0, 3)
     assert flow(ipv6(atomic + ports(), FRAGMENT), IPV6) == flow(ipv6(ports(), UDP), IPV6)
 
