@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*' -type f -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*' -type f -o -path '*/objects/*' -type f -o -name Cargo.toml)
 
 # The simulator is always built for release, into one folder, against one interpreter.
 export CARGO_TARGET_DIR := $(CURDIR)/target
