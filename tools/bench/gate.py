@@ -2,7 +2,7 @@
 
 Instructions are callgrind's, of the difference of two runs of one scenario, so that what comes before and after the
 simulation is in neither; they repeat to 10⁻⁵, whatever else the machine does. Bytes are the slope of the most memory
-that a process has held, and repeat to 0.4 %. costs.json keeps both with the code. A change of more than 1 % fails until
+that a process has held. costs.json keeps both with the code. A change of more than 1 % (bytes: 6 %) fails until
 `--acknowledge` keeps the new numbers with a reason, which then is in the commit: a fall, too, lest it be lost again.
 """
 
@@ -20,14 +20,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import dumbbell
 
 SCENARIOS = Path(__file__).parents[2] / "python/sluicegate/scenarios"
 COSTS = Path(__file__).with_name("costs.json")
-#: The change that fails, as a part of what is kept.
-ALLOWED = 0.01
 INSTRUCTIONS, BYTES = "instructions per packet", "bytes per flow"
+#: The change that fails, as a part of what is kept. Bytes repeat to 0.4 % in one environment, but the same build was seen
+#: to take 5 % more when called by make: what holds flows lies otherwise in memory.
+ALLOWED = {INSTRUCTIONS: 0.01, BYTES: 0.06}
 
 LINUX = partial(dumbbell.scenario, queue="drop_tail", profile="linux")
 
@@ -99,7 +101,10 @@ def per_packet(name: str) -> float:
 
 def per_flow(name: str) -> float:
     """Bytes for each flow of one of `FLOWS`."""
-    few, many = (process(FLOWS[name](flows), {"run.duration": "2 s"})[1] for flows in (FEW, MANY))
+    # Medians: the system may take pages back from a process that is kept waiting.
+    few, many = (
+        median(process(FLOWS[name](flows), {"run.duration": "2 s"})[1] for _ in range(3)) for flows in (FEW, MANY)
+    )
     return round((many - few) * 1024 / (MANY - FEW), 1)
 
 
@@ -137,7 +142,7 @@ def main() -> None:
         before = kept["costs"].get(name, {"cost": 0.0})["cost"]
         change = cost / before - 1 if before else 1.0
         print(f"{name:42} {cost:10.1f} {change:+7.2%}")
-        if abs(change) > ALLOWED or not same:
+        if abs(change) > ALLOWED[name.rsplit(", ", 1)[1]] or not same:
             kept["costs"][name] = {"cost": cost, "reason": given.acknowledge}
             changed.append(name)
     if given.acknowledge:
@@ -147,9 +152,7 @@ def main() -> None:
     elif not same:
         print(f"not comparable: kept with {kept['compiler']}, here is {today}")
     elif changed:
-        sys.exit(
-            f'changed by more than {ALLOWED:.0%}: {"; ".join(changed)}\nif that is right: make bench-gate REASON="why"'
-        )
+        sys.exit(f'changed by more than may be: {"; ".join(changed)}\nif that is right: make bench-gate REASON="why"')
 
 
 if __name__ == "__main__":
