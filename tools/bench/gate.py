@@ -27,8 +27,8 @@ import dumbbell
 SCENARIOS = Path(__file__).parents[2] / "python/sluicegate/scenarios"
 COSTS = Path(__file__).with_name("costs.json")
 INSTRUCTIONS, BYTES = "instructions per packet", "bytes per flow"
-#: The change that fails, as a part of what is kept. Bytes repeat to 0.4 % in one environment, but the same build was
-#: seen to take 5 % more when called by make: what holds flows lies otherwise in memory.
+#: The change that fails, as a part of what is kept. Bytes mostly repeat to 0.4 %, but the same build at times takes 5 %
+#: more with access links, why is not known.
 ALLOWED = {INSTRUCTIONS: 0.01, BYTES: 0.06}
 
 LINUX = partial(dumbbell.scenario, queue="drop_tail", profile="linux")
