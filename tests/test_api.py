@@ -43,18 +43,6 @@ def test_python_and_file_give_the_same_run(small: Path) -> None:
         assert ours.table(name).equals(filed.table(name), null_equal=True)
 
 
-def test_the_readme_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
-    code = readme.split("```python\n")[1].split("```")[0]
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    exec(code.replace('"400 s"', '"20 s"').replace('"100 s"', '"5 s"'), names)
-    run = names["run"]
-    assert isinstance(run, sg.Run)
-    assert run.flows.height == 33
-    assert (tmp_path / "out/first/summary.json").is_file()
-
-
 def test_classes_are_frozen_and_keyword_only() -> None:
     with pytest.raises(TypeError, match="positional"):
         sg.Choke(10, 30)  # type: ignore[misc]

@@ -66,6 +66,10 @@ def test_a_page_is_right_to_the_letter(tmp_path: Path, page: str) -> None:
     follow(DOCS / f"{page}.md", tmp_path)
 
 
+def test_the_readme_is_right_to_the_letter(tmp_path: Path) -> None:
+    follow(ROOT / "README.md", tmp_path)
+
+
 def test_the_page_on_installing_asks_for_what_make_asks_for() -> None:
     page = DOCS.joinpath("install.md").read_text("utf-8")
     asked = ROOT.joinpath("tools/prerequisites").read_text("utf-8")
