@@ -39,6 +39,7 @@ pub struct FlowTotals {
     pub quenches: u64,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(offset_of!(FlowTotals, delays) == 64, "what most packets change fills one cache line");
 
 impl FlowTotals {

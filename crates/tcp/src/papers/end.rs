@@ -58,6 +58,7 @@ pub struct End {
     sender: Sender,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<End>() == 384, "six cache lines");
 
 impl End {
