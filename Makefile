@@ -70,8 +70,9 @@ docs: setup ## the manual as a site, in out/docs; warnings are errors
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs out/docs
 	@echo "Manual: $(CURDIR)/out/docs/index.html"
 
-picture: setup ## draw the README's picture anew
+picture: setup ## draw the manual's picture anew, and the README's where the page is built
 	$(BIN)/python tools/picture.py
+	if [ -f out/web/sluicegate.html ]; then $(BIN)/python tools/live_picture.py; fi
 
 verdicts: setup ## reproduce the papers and record their verdicts: VERDICTS_OF="choke1999 ..."; half an hour for all
 	$(BIN)/python tools/verdicts.py $(VERDICTS_OF)

@@ -14,7 +14,7 @@ from test_determinism import TRAFFIC_DIGEST, WEB_DIGEST, digest_of_columns
 
 import sluicegate as sg
 from sluicegate import _core
-from sluicegate.live.served import fragment
+from sluicegate.live.served import fragment, saved
 from sluicegate.quantities import in_base_unit
 from sluicegate.scenario import read_scenario
 
@@ -141,6 +141,24 @@ def test_a_tour_runs_to_its_end(browser: Browser, at: int) -> None:
         assert last == (step == steps)
         click(browser, "End the tour" if step == steps else "Next")
     browser.wait_until("document.querySelector('.tour').hidden")
+
+
+def test_a_link_opens_a_tour() -> None:
+    with visiting(f"{PAGE.as_uri()}#tour=bufferbloat", 60, READY) as other:
+        assert other.evaluate("sluicegate.tour.place")[:2] == ["bufferbloat", 1]
+        assert other.evaluate(FAULT) == ""
+    with visiting(f"{PAGE.as_uri()}#tour=buffer", 60, READY) as other:
+        assert other.evaluate(FAULT) == 'no tour "buffer"; there are red, choke, dcn, bufferbloat'
+
+
+def test_a_saved_page_opens_with_its_scenario(tmp_path: Path) -> None:
+    name = tmp_path / "saved.html"
+    name.write_bytes(saved(PAGE.read_bytes(), fragment(SMALL, {"queue.discipline": "codel"}, 9)))
+    with visiting(name.as_uri(), 60, READY) as other:
+        assert other.evaluate("document.querySelector('.side select').value") == "codel"
+        assert other.errors() == []
+    with visiting(f"{name.as_uri()}#tour=red", 60, READY) as other:
+        assert other.evaluate("sluicegate.tour.place")[0] == "red"
 
 
 def test_the_theory_is_beside_what_is_measured(browser: Browser) -> None:

@@ -1,4 +1,4 @@
-"""Draw docs/images/choke.svg, the picture of the README: one scenario under three disciplines.
+"""Draw docs/images/choke.svg, the picture on the manual's first page: one scenario under three disciplines.
 
 `--check` writes nothing and exits 1 if the file is not what would be drawn.
 """

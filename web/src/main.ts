@@ -72,9 +72,16 @@ class Page {
     requestAnimationFrame(() => this.frame());
   }
 
-  /** Opens the scenario of the link, if it has one. */
+  /** Opens the tour or the scenario of the link, if it has one. */
   private async openLink(): Promise<boolean> {
     try {
+      const name = /^#tour=(.*)$/.exec(location.hash)?.[1];
+      if (name !== undefined) {
+        const tour = TOURS.find((each) => each.name === name);
+        if (!tour) throw new Error(`no tour "${name}"; there are ${TOURS.map((each) => each.name).join(", ")}`);
+        await this.tour.begin(tour);
+        return true;
+      }
       const state = await stateFrom(location.hash);
       if (state === null) return false;
       return await this.open(state);

@@ -7,7 +7,6 @@ use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::{Counters, DelayHistogram};
 use sluicegate_tcp::connection::Congestion;
 use std::borrow::Cow;
-use std::mem::offset_of;
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +39,7 @@ pub struct FlowTotals {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(offset_of!(FlowTotals, delays) == 64, "what most packets change fills one cache line");
+const _: () = assert!(std::mem::offset_of!(FlowTotals, delays) == 64, "what most packets change fills one cache line");
 
 impl FlowTotals {
     /// A packet of so many bytes has reached its receiver after this time.

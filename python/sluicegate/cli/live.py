@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,13 +14,14 @@ from .common import Quiet, Refusal, Set, answers, app, parse_sets
 
 
 @app.command(
-    short_help="A congested link in a page: watch packets, move sliders.",
+    short_help="Show a congested link packet by packet in a browser.",
     epilog="""Examples:
 
 \b
 sluicegate live
 sluicegate live my-link.toml --set queue.discipline=codel
 sluicegate live dsl --port 8000 --no-open
+sluicegate live cable --save cable.html
 """,
 )
 @answers
@@ -31,13 +33,18 @@ def live(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream. [the scenario's]")] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write the page with this scenario as one file, to open or to mail; serve nothing."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Serve a page on this machine in which the scenario lives, until Ctrl-C.
+    """Serve a page that simulates the scenario and shows its packets, until Ctrl-C.
 
-    The simulator runs in the page. Nothing is sent to anybody: the server is bound to 127.0.0.1.
+    The simulator runs in the page. The server listens on 127.0.0.1 only; nothing leaves this machine.
     """
-    from ..live.served import Served, fragment, listen, page
+    from ..io import staged_file
+    from ..live.served import Served, fragment, listen, page, saved
     from ..scenario import check, read_scenario
 
     given = parse_sets(sets)
@@ -46,6 +53,12 @@ def live(
         raise Refusal(f'queue.discipline = "{discipline}": is written in Python, which the page does not have')
     text, _ = read_scenario(scenario)
     html = page()
+    if save is not None:
+        with staged_file(save) as path:
+            path.write_bytes(saved(html, fragment(text, dict(given), seed)))
+        if not quiet:
+            print(f"{save}: written; open it in a browser", file=sys.stderr)
+        return
     try:
         listening, token = listen(port)
     except OSError as error:

@@ -48,6 +48,12 @@ def fragment(text: str, sets: Mapping[str, str], seed: int | None = None) -> str
     return "s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
+def saved(html: bytes, opens: str) -> bytes:
+    """The page that opens with a scenario, unless its address names another. `opens`: see `fragment`."""
+    start = b"<script>if (!location.hash) location.hash = " + json.dumps(opens).encode() + b"</script>"
+    return html.replace(b"</title>", b"</title>" + start, 1)
+
+
 class Feed:
     """What the pages are told: the newest status, and the end. Slow pages miss some, and hold nobody up."""
 
