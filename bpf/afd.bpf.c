@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // AFD (Pan, Breslau, Prabhakar & Shenker 2003, after DCN 2004): crates/aqm/src/afd.rs.
 //
-// m_fair is off by at most 2^-39 packets for each sample so far.
+// m_fair is off by at most 2^-39 packets for each sample so far, times b/(N·n) where gains are derived (below), whose n is off by at most
+// 2^-40·w packets.
 #include "sluicegate.h"
 
 #define PLACES_MAX 65536

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // DCN (Le, Aikat, Jeffay & Smith 2004): crates/aqm/src/dcn.rs and dcn/tables.rs.
 //
-// p_ref is off by at most 2^-41 packets for each update so far.
+// p_ref is off by at most 2^-39 packets for each update so far.
 #include "sluicegate.h"
 
 #define SB 16384
@@ -122,16 +122,15 @@ static __always_inline void sweep(void)
 	bpf_for_each_map_elem(&hb, lower, NULL, 0);
 }
 
-/* The instants of a quiet queue are all alike: they are made up for in one step. */
-static __always_inline void make_up(__u64 now)
+/* The updates of an empty queue are all alike: they are made up for in one step. */
+static __always_inline void make_up(__u64 until)
 {
-	__u64 missed = timer_skip(&dcn.updates, now);
+	__u64 missed = timer_skip(&dcn.updates, until);
 	if (missed && dcn.p_ref != UNBOUNDED) {
 		fix by = step(-(__s64)live.q_ref, -(__s64)live.q_ref), room = MOST - dcn.p_ref;
 		dcn.p_ref = by > 0 && missed > (__u64)room / by ? MOST : dcn.p_ref + (fix)missed * by;
 		bound_p_ref();
 	}
-	timer_skip(&dcn.sweeps, now);
 }
 
 static __always_inline void advance(__u64 now)
@@ -143,9 +142,13 @@ static __always_inline void advance(__u64 now)
 			break;
 		if (!q.packets && !dcn.q_old && !dcn.hb_flows) {
 			make_up(now);
+			timer_skip(&dcn.sweeps, now);
 			break;
 		}
-		if (dcn.updates.due == at) {
+		if (!q.packets && !dcn.q_old) {
+			at = dcn.sweeps.due < now ? dcn.sweeps.due : now;
+			make_up(at);
+		} else if (dcn.updates.due == at) {
 			update(at);
 			dcn.updates.due += dcn.updates.period;
 		}

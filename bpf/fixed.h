@@ -5,7 +5,8 @@
  *	part    a probability or a factor between 0 and 1: 64 binary places, 1 being all ones
  *	gain    a factor: 55 binary places, up to 512
  *
- * A result is off by at most half of its last place, 4.5e-13 of a fix, where nothing else is said.
+ * Parameters are cut off behind their last place (crates/bpf/src/layout.rs). What is computed here is rounded, off by half of the last
+ * place, 4.5e-13 of a fix, or cut off where it says so; each discipline says what that comes to.
  */
 #ifndef SG_FIXED_H
 #define SG_FIXED_H
@@ -18,7 +19,7 @@ typedef __u64 gain;
 #define ONE (1LL << PLACES)
 #define MOST ((fix)1 << 62)	/* more than any number that is reached */
 
-/* The upper half of a product. */
+/* The upper half of a product, cut off. */
 static __always_inline __u64 mul_high(__u64 a, __u64 b)
 {
 	__u64 a0 = (__u32)a, a1 = a >> 32, b0 = (__u32)b, b1 = b >> 32;
@@ -33,7 +34,7 @@ static __always_inline __u64 times(__u64 a, part p)
 	return mul_high(a, p) + (a * p >> 63);
 }
 
-/* n·g for a whole number, |n| < 2^15. */
+/* n·g for a whole number, |n| < 2^15, rounded. */
 static __always_inline fix scaled(__s64 n, gain g)
 {
 	return n < 0 ? -(fix)times((__u64)-n << 49, g) : (fix)times((__u64)n << 49, g);
@@ -105,7 +106,7 @@ struct halving {
 	__u32 e, pad;
 };
 
-/* 2^-(n·h) with 63 binary places. */
+/* 2^-(n·h) with 63 binary places, off by 2^-56. */
 static __noinline __u64 halved(__u64 n, const struct halving *h)
 {
 	__u64 high = mul_high(n, h->m), low = n * h->m;

@@ -44,14 +44,15 @@ struct key { __u64 a, b; };
 
 /* One call, with what is expected of it: random numbers follow, then the packets that it drops as serial·8 + reason. */
 struct event {
-	__u64 now, flow, serial;	/* ns; of a departure, the packet that is sent */
+	__u64 now, flow, serial;	/* ns; of a departure, the packet that is sent; of WAIT, when the timer is to fire */
 	__u32 bytes, draws, drops;
-	__u8 kind, result, pad[2];	/* result: an arrival's enum reason, or whether a packet was sent */
+	__u8 kind, result, late, pad;	/* result: an arrival's enum reason, or whether a packet was sent; late: timers may be */
 };
-enum { START, CHANGE, ARRIVE, DEPART };	/* the first two are followed by struct parameters */
+enum { START, CHANGE, ARRIVE, DEPART, WAIT };	/* the first two are followed by struct parameters */
 enum { UNKNOWN = 0xffffffff };		/* of drops, in a trace of the kernel's */
 
 static __u64 host_now, host_bits[1 << 16], host_drops[1 << 16];
+static __u64 host_timer;
 static __u32 host_drawn, host_dropped;
 
 static __u64 random_bits(void) { return host_bits[host_drawn++ & 0xffff]; }
@@ -61,7 +62,7 @@ static __u64 flow_of(struct sk_buff *skb, struct key *key) { return skb->flow; }
 static __u32 bytes_of(struct sk_buff *skb) { return skb->bytes; }
 static void bpf_kfree_skb(struct sk_buff *skb) { free(skb); }
 static void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) { free(skb); }
-static void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 at, __u64 slack) {}
+static void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 at, __u64 slack) { host_timer = at; }
 static void bpf_qdisc_bstats_update(struct Qdisc *sch, struct sk_buff *skb) {}
 #define bpf_kptr_xchg(place, value) ({ typeof(*(place)) old_ = *(place); *(place) = (value); old_; })
 #define NOTE_DROP(skb, reason) (host_drops[host_dropped++ & 0xffff] = (skb)->serial << 3 | (reason))

@@ -21,7 +21,7 @@ static void host_compare(const char *what, __u64 expected, __u64 got)
 
 int main(void)
 {
-	static struct Qdisc sch;
+	static struct Qdisc sch, other;
 	static __u64 bits[1 << 16], drops[1 << 16];
 	struct event e;
 	for (; fread(&e, sizeof e, 1, stdin) == 1; host_event++) {
@@ -36,20 +36,29 @@ int main(void)
 		if (e.kind == START || e.kind == CHANGE)
 			host_read(&wanted, sizeof wanted);
 		if (e.kind == START) {
-			sg_destroy(ctx);
 			sg_reset(ctx);
+			sg_destroy(ctx);
 			host_compare("init", 0, sg_init(ctx));
+		} else if (e.kind == CHANGE) {
+			/* A second queue is refused, and the first one's state survives that. */
+			ctx[0] = (__u64)&other;
+			host_compare("a second init", -EBUSY, sg_init(ctx));
+			sg_reset(ctx);
+			sg_destroy(ctx);
+		} else if (e.kind == WAIT) {
+			host_compare("packets sent", 0, sg_dequeue(ctx) != NULL);
+			host_compare("timer in ns", e.serial, host_timer);
 		} else if (e.kind == ARRIVE) {
 			struct sk_buff *skb = malloc(sizeof *skb);
 			*skb = (struct sk_buff){ host_arrivals++, e.flow, e.bytes };
 			ctx[0] = (__u64)skb, ctx[1] = (__u64)&sch, ctx[2] = (__u64)&to_free;
-			if (e.drops != UNKNOWN && live.link.rate && q.packets && q.free_at <= host_now)
+			if (e.drops != UNKNOWN && !e.late && live.link.rate && q.packets && q.free_at <= host_now)
 				HOST_DIFFERS("the link should have sent at %llu ns", q.free_at);
 			int verdict = sg_enqueue(ctx);
 			if (e.drops == UNKNOWN)
 				host_compare("verdict", e.result == QUEUED ? NET_XMIT_SUCCESS : e.result == TAIL ? NET_XMIT_DROP : NET_XMIT_CN, verdict);
 		} else if (e.kind == DEPART) {
-			if (e.result && live.link.rate && e.drops != UNKNOWN)
+			if (e.result && live.link.rate && !e.late && e.drops != UNKNOWN)
 				host_compare("departure in ns", host_now, q.free_at);
 			struct sk_buff *skb = (struct sk_buff *)sg_dequeue(ctx);
 			host_compare("packets sent", e.result, skb != NULL);

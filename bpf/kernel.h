@@ -99,7 +99,7 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
 /* k = 0, 1, …, n - 1, by an iterator of the kernel's: an ordinary loop would be walked by the verifier along each of its ways. */
 #define FOR(k, n) \
-	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))), *new_ = (bpf_iter_num_new(&it_, 0, (n)), (void *)0); \
+	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))), *new_ = (bpf_iter_num_new(&it_, 0, (n)), (void)bpf_iter_num_destroy, (void *)0); \
 	     ({ int *next_ = bpf_iter_num_next(&it_); (void)new_; next_ && ((k) = *next_, (k) < (n)); });)
 
 #include "flow.h"

@@ -17,10 +17,11 @@
 #define LATE 20000000ULL	/* ns by which a late timer is made up for */
 #define STEPS 4096		/* steps of a clock that one call makes up for; what is left follows with the next */
 
-/* As the loader wrote them, or whoever changes them while the queue is in use: its last word is written last. */
+/* As the loader wrote them, or whoever changes them while the queue is in use: with a generation of 0 meanwhile, at which nobody
+ * looks (bpf/README.md). */
 struct parameters wanted SEC(".data") = {};
-/* Those in force. */
-struct parameters live;
+/* Those in force, and those that may be next. */
+struct parameters live, next;
 
 struct slot {
 	__u64 flow;
@@ -130,12 +131,36 @@ static __always_inline void advance(__u64 now);
 static __always_inline enum reason judge(struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free, __u64 now, __u64 flow, __u32 bytes);
 static __always_inline void configured(__u64 now, const struct parameters *old);
 
+/* What is left of the packet in transmission goes at the new rate. */
+static __always_inline void change_rate(__u64 old, __u64 rate, __u64 now)
+{
+	__u64 work = q.remainder;
+	if (q.free_at > now) {
+		work += (q.free_at - now) * old;
+		q.free_at = now;
+	}
+	q.free_at += work / rate;
+	q.remainder = work % rate;
+}
+
+/* Other parameters are there, as a whole. */
+static __always_inline bool others_are_wanted(void)
+{
+	__u64 generation = *(volatile __u64 *)&wanted.generation;
+	if (generation == live.generation || !generation)
+		return false;
+	next = wanted;
+	return next.generation == generation && *(volatile __u64 *)&wanted.generation == generation;
+}
+
 /* Parameters have changed: what a smaller limit leaves no room for is dropped, the last first. */
 static __always_inline void configure(struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free, __u64 now)
 {
 	struct parameters old = live;
 	__u32 k;
-	live = wanted;
+	live = next;
+	if (old.link.rate && live.link.rate && old.link.rate != live.link.rate)
+		change_rate(old.link.rate, live.link.rate, now);
 	configured(now, &old);
 	if (q.packets <= live.link.limit_packets && q.bytes <= live.link.limit_bytes)
 		return;
@@ -168,7 +193,7 @@ int sg_enqueue(unsigned long long *ctx)
 		q.remainder = 0;
 	}
 	advance(now);
-	if (wanted.generation != live.generation)
+	if (others_are_wanted())
 		configure(sch, to_free, now);
 	count.arrivals++;
 	reason = judge(sch, to_free, now, flow, bytes);
@@ -255,7 +280,8 @@ int sg_init(unsigned long long *ctx)
 	struct Qdisc *sch = (struct Qdisc *)ctx[0];
 	struct counters none = {};
 	__u64 now = bpf_ktime_get_ns();
-	/* One queue for each loaded object: its maps hold the state. The kernel calls destroy for a refused one too. */
+	/* One queue for each loaded object: its maps hold the state. The kernel calls destroy for a refused one too, and reset
+	 * where it makes a default queue. */
 	if (q.owner)
 		return -EBUSY;
 	q.owner = (__u64)sch;
@@ -277,6 +303,9 @@ void sg_reset(unsigned long long *ctx)
 {
 	struct Qdisc *sch = (struct Qdisc *)ctx[0];
 	__u32 k;
+	/* A queue that was refused holds nothing: what is in the ring is the other's. */
+	if (q.owner != (__u64)sch)
+		return;
 	FOR(k, SLOTS) {
 		struct slot *s = slot_at(k);
 		struct sk_buff *skb = s ? bpf_kptr_xchg(&s->skb, NULL) : NULL;

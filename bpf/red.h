@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0
  * RED's rule without a queue, as crates/aqm/src/red/rule.rs: the average, the law of gaps. CHOKe builds on it.
  *
- * The average is off by at most 2^-41/w_q packets, 2.3e-10 for w_q = 0.002; p_a by that times max_p/(max_th - min_th).
+ * The average is off by at most 2^-40/w_q packets, 4.6e-10 for w_q = 0.002; p_b by that times max_p/(max_th - min_th), and 2^-51.
  */
 #ifndef SG_RED_H
 #define SG_RED_H

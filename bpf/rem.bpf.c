@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // REM (Athuraliya, Li, Low & Yin 2001), in packets: crates/aqm/src/rem.rs.
 //
-// The price is off by at most 2^-41 for each update so far, and p by that times ln(phi).
+// in_avg is off by at most 2^-40/inw, the price by 2^-40·(1 + gamma·(2 + 1/inw)) for each update so far, and p by that times ln(phi).
 #include "sluicegate.h"
 
 struct parameters {
@@ -63,8 +63,9 @@ static __always_inline void advance(__u64 now)
 	FOR(k, STEPS) {
 		if (now < rem.updates.due)
 			break;
-		/* Without packets and arrivals the price falls by the same amount each time, and a price of 0 stays. */
-		if (!q.packets && !rem.arrived && (!rem.in_avg || (!rem.price && excess() <= 0))) {
+		/* Without packets and arrivals the price falls by the same amount each time, once in_avg is as good as 0, and a
+		 * price of 0 stays. */
+		if (!q.packets && !rem.arrived && (!times(rem.in_avg, live.inw) || (!rem.price && excess() <= 0))) {
 			__u64 missed = timer_skip(&rem.updates, now);
 			rem.in_avg = times((__u64)rem.in_avg << 1, missed >> 43 ? 0 : halved(missed << 20, &live.idle));
 			move_price(missed);

@@ -12,13 +12,15 @@ import re
 import shlex
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Program
 from deploying import checked
 
-from sluicegate import _core
+from sluicegate import _core, scenario
 from sluicegate.deploy import Undeployable, linux_bpf
 from sluicegate.live import bpf_queues
 from sluicegate.live.bpf_queues import OBJECT, REASONS
@@ -51,7 +53,7 @@ def test_parameters_are_those_of_the_link(tmp_path: Path) -> None:
     """struct link at the head, CHOKe's candidates, draw and generation at the end."""
     queue = 'discipline = "choke"\nlimit = 77\ncandidates = 3\ndraw = "back"'
     resolved = checked(tmp_path, queue, 'framing = "atm"')
-    made = linux_bpf.parameters(resolved, generation=9)
+    made = linux_bpf.laid_out(resolved, generation=9).content
     assert struct.unpack_from("<QIIIIQQ", made) == (12_000_000, 40, 0, 1, 0, 77, 2**64 - 1)
     assert struct.unpack_from("<IIQ", made, len(made) - 16) == (3, 2, 9)
     assert made in linux_bpf.lines(resolved, "eth0").files["choke_eth0.o"].replace(
@@ -65,6 +67,7 @@ def test_parameters_are_those_of_the_link(tmp_path: Path) -> None:
         ('discipline = "dcn"\naction = "mark"', "dcn as a BPF object: action: a BPF queue cannot mark"),
         ('discipline = "red"\ngentle = true', "red as a BPF object: gentle: not in the program"),
         ('discipline = "choke"\nlimit = 9000', "limit in packets: at most 8183, not 9000"),
+        ('discipline = "pi"\nlimit = "13 MB"', "limit in bytes: at most 12274500, not 13000000"),
         ('discipline = "choke"\ndraw = "geometric"', "draw: random, front or back only"),
         ('discipline = "fq"', "fq has no counterpart in a BPF object; these have one: afd, blue, choke"),
     ],
@@ -72,6 +75,22 @@ def test_parameters_are_those_of_the_link(tmp_path: Path) -> None:
 def test_what_no_object_does_is_refused(tmp_path: Path, queue: str, said: str) -> None:
     with pytest.raises(Undeployable, match=said):
         linux_bpf.lines(checked(tmp_path, queue), "eth0")
+
+
+def test_a_limit_in_bytes_is_one_of_packets_too(tmp_path: Path) -> None:
+    """Twice 8183 packets have slots in the ring, which closes holes when more than half are some."""
+    remarks = {}
+    for limit in ('"1 MB"', "600"):
+        remarks[limit] = linux_bpf.lines(checked(tmp_path, f'discipline = "pi"\nlimit = {limit}'), "eth0").remarks
+    said = "the queue holds at most 8183 packets, too: shorter ones than 122 B reach that before the limit in bytes"
+    assert said in remarks['"1 MB"']
+    assert not any("8183" in remark for remark in remarks["600"])
+
+
+def test_the_kernel_takes_the_objects_licence() -> None:
+    """license_is_gpl_compatible of the kernel; its functions for queues are for such programs only."""
+    for path in sorted((ROOT / "crates/bpf/objects").glob("*.o")):
+        assert b"\0Dual MIT/GPL\0" in path.read_bytes(), path.name
 
 
 def test_long_names_of_interfaces_keep_their_ends() -> None:
@@ -108,7 +127,19 @@ def test_an_object_goes_somewhere(sluicegate: Program) -> None:
         assert said in done.stderr
 
 
-def fake_bpftool(folder: Path, log: Path, loaded: str) -> dict[str, str]:
+def structure(numbers: list[tuple[str, int, int]]) -> dict[str, object]:
+    """The numbers as bpftool shows a structure of C, with the gaps that it has there."""
+    made: dict[str, Any] = {"pad": 0}
+    for name, value, _ in numbers:
+        *outer, last = name.split(".")
+        inner = made
+        for each in outer:
+            inner = inner.setdefault(each, {"pad": 0})
+        inner[last] = value
+    return made
+
+
+def fake_bpftool(folder: Path, log: Path, loaded: linux_bpf.Parameters) -> None:
     """A bpftool that says what the kernel's said of a queue of DCN, and writes down what it is asked to change."""
     count = {
         "arrivals": 7,
@@ -117,13 +148,13 @@ def fake_bpftool(folder: Path, log: Path, loaded: str) -> dict[str, str]:
         "drops": [0, 1, 1, 0, 0, 0, 0, 0],
         "max_packets": 3,
     }
-    link = {"rate": 1_000_000}
-    bss = {"q": {"packets": 1, "bytes": 1000, "owner": 5}, "live": {"link": link}, "count": count}
-    variables = {".bss": bss, ".data": {"wanted": {"generation": 4}}}
+    parameters = structure(loaded.numbers)
+    bss = {"q": {"packets": 1, "bytes": 1000, "owner": 5}, "live": parameters, "count": count}
+    variables = {".bss": bss, ".data": {"wanted": parameters}}
     answers: dict[str, object] = {
         f"struct_ops dump name {OBJECT}": [
             {"bpf_map_info": {}},
-            {"bpf_struct_ops_Qdisc_ops": {"data": {"id": loaded, "enqueue": "int (…) sg_enqueue/prog_id:7"}}},
+            {"bpf_struct_ops_Qdisc_ops": {"data": {"id": "dcn_eth0", "enqueue": "int (…) sg_enqueue/prog_id:7"}}},
         ],
         "prog show id 7": {"map_ids": [2, 6, 7]},
         "map show id 2": {"name": "ring"},
@@ -132,32 +163,85 @@ def fake_bpftool(folder: Path, log: Path, loaded: str) -> dict[str, str]:
     }
     for number, name in ((7, ".bss"), (6, ".data")):
         value = {name: [{variable: content} for variable, content in variables[name].items()]}
-        answers[f"map dump id {number}"] = [{"formatted": {"value": value}}]
+        raw = [f"0x{byte:02x}" for byte in loaded.content]
+        answers[f"map dump id {number}"] = [{"value": raw, "formatted": {"value": value}}]
     tool = folder / "bpftool"
     tool.write_text(
         f"#!{sys.executable}\nimport json, sys\nwords = ' '.join(sys.argv[2:])\n"
-        f"if words.startswith('map update'): open({str(log)!r}, 'w').write(words); sys.exit()\n"
+        f"if words.startswith('map update'): print(words, file=open({str(log)!r}, 'a')); sys.exit()\n"
         f"print(json.dumps({answers!r}[words]))\n"
     )
     tool.chmod(0o755)
-    return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-def test_counters_and_changes(sluicegate: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = tmp_path / "log"
-    monkeypatch.setenv("PATH", fake_bpftool(tmp_path, log, "dcn_eth0")["PATH"])
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> linux_bpf.Parameters:
+    """A queue of DCN of the scenario `unresponsive` on eth0, its parameters the fourth."""
+    resolved = scenario.check("unresponsive", sets={"queue.discipline": "dcn"})
+    made = linux_bpf.laid_out(resolved, generation=4)
+    fake_bpftool(tmp_path, tmp_path / "log", made)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return made
+
+
+CHANGE = ("bpf", "unresponsive", "--dev", "eth0", "--set", "queue.discipline=dcn", "--set")
+
+
+def test_counters_and_changes(sluicegate: Program, tmp_path: Path, loaded: linux_bpf.Parameters) -> None:
     (row,) = json.loads(sluicegate("bpf", "--json").stdout)
     assert (row["queue"], row["used"], row["rate_bps"]) == ("dcn_eth0", True, 1_000_000)
     assert (row["arrivals_packets"], row["drops_packets"], row["drops_tail"], row["drops_early"]) == (7, 2, 1, 1)
     assert {f"drops_{reason}" for reason in REASONS} <= row.keys()
-    sluicegate("bpf", "unresponsive", "--set", "queue.discipline=dcn", "--set", "queue.q_ref=40", "--dev", "eth0")
-    words = log.read_text().split()
-    written = bytes.fromhex("".join(words[words.index("value") + 2 :]))
-    assert words[:4] == ["map", "update", "id", "6"]
-    assert written[-8:] == struct.pack("<Q", 5), "a generation more"
-    done = sluicegate("bpf", "unresponsive", "--set", "queue.discipline=afd", "--dev", "eth0")
-    assert done.returncode == 2
-    assert "no queue afd_eth0 is loaded here; loaded: dcn_eth0" in done.stderr
+    done = sluicegate(*CHANGE, "queue.q_ref=40", "--set", "network.rate=2 Mbit/s")
+    assert done.stdout.startswith(
+        "dcn_eth0: link.rate 1000000 → 2000000\ndcn_eth0: q_ref 24 → 40\nuntil the object is loaded anew"
+    )
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert {line.partition(" key hex 00 00 00 00 value hex ")[0] for line in lines} == {"map update id 6"}
+    before, between, after = (bytes.fromhex(line.partition(" value hex ")[2]) for line in lines)
+    assert before == loaded.content[:-8] + bytes(8), "first nobody looks"
+    assert between == after[:-8] + bytes(8)
+    assert after[-8:] == struct.pack("<Q", 5), "a generation more"
+    resolved = scenario.check("unresponsive", sets={"queue.discipline": "dcn", "queue.q_ref": "40"})
+    assert after != linux_bpf.laid_out(resolved, generation=5).content, "its rate has changed, too"
+    (row,) = json.loads(sluicegate(*CHANGE, "queue.q_ref=40", "--json").stdout)
+    assert row["changed"] == {"q_ref": ["24", "40"]}
+
+
+def test_what_cannot_change_in_use_is_refused(
+    sluicegate: Program, tmp_path: Path, loaded: linux_bpf.Parameters
+) -> None:
+    for change, said in [
+        ("queue.discipline=afd", "no queue afd_eth0 is loaded here; loaded: dcn_eth0"),
+        ("queue.hb_flows=100", "dcn_eth0: hb_flows (8192 → 100) cannot change while it is in use"),
+        ("queue.sb_entries=100", "dcn_eth0: sb_entries (16384 → 100) cannot change while it is in use"),
+    ]:
+        done = sluicegate(*CHANGE, change)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+    assert "dcn_eth0: nothing to change" in sluicegate(*CHANGE, "queue.q_ref=24").stdout
+    fake_bpftool(tmp_path, tmp_path / "log", replace(loaded, numbers=loaded.numbers[1:]))
+    done = sluicegate(*CHANGE, "queue.q_ref=40")
+    assert (done.returncode, "made by another version of Sluicegate" in done.stderr) == (2, True)
+    assert not (tmp_path / "log").exists(), "nothing is written"
+
+
+@pytest.mark.parametrize(
+    ("queue", "other"),
+    [
+        ('discipline = "afd"\nb = 500', "b = 200"),
+        ('discipline = "sred"\nzombies = 500', "zombies = 1000"),
+        ('discipline = "pi"\np_0 = 0.25', "p_0 = 0.5"),
+    ],
+)
+def test_sizes_of_tables_and_starts_are_fixed(tmp_path: Path, queue: str, other: str) -> None:
+    made = linux_bpf.laid_out(checked(tmp_path, queue))
+    state = {"q": {"owner": 0}, "wanted": structure(made.numbers)}
+    loaded = bpf_queues.BpfQueue(name="x", state=state, data=6, content=made.content)
+    changed = linux_bpf.laid_out(checked(tmp_path, f"{queue.partition(chr(10))[0]}\n{other}"))
+    with pytest.raises(bpf_queues.Unreadable, match=f"^x: {other.split()[0]} .* cannot change while it is in use"):
+        loaded.changed(changed)
+    assert loaded.changed(made) == {}
 
 
 def test_the_kept_objects_are_those_of_the_sources() -> None:

@@ -98,8 +98,11 @@ def bpf_parameters(
     packet: int,
     framing: tuple[int, int, str],
     generation: int,
-) -> bytes:
-    """A discipline's parameters as its BPF program reads them. Raises ValueError with what the program cannot do."""
+) -> tuple[bytes, list[tuple[str, int, int]]]:
+    """A discipline's parameters as its BPF program reads them, and its numbers: name in C, bits, binary places.
+
+    Raises ValueError with what the program cannot do.
+    """
 
 def bpf_object(name: str, id: str, parameters: bytes) -> bytes:
     """Its object with these parameters and this name in tc. Raises ValueError."""

@@ -1,7 +1,7 @@
 //! Queue disciplines as BPF objects, for a Linux kernel from 6.16 on that nobody has to change.
 //!
 //! The programs are in the folder `bpf`, one file for each discipline beside its Rust file. Here is what goes into their objects,
-//! and the objects themselves.
+//! and the objects themselves, which are under MIT or GPL-2.0.
 //!
 //! ```
 //! use sluicegate_base::{Link, Rate};
@@ -9,7 +9,7 @@
 //!
 //! let link = Link { rate: Rate(10_000_000), packet: 1500 };
 //! let parameters = lay_out("dcn", &|_| None, &link, &Wire { rate: Some(link.rate), ..Wire::default() }, 1).unwrap();
-//! let file = object("dcn", "dcn_eth0", &parameters).unwrap();
+//! let file = object("dcn", "dcn_eth0", &parameters.bytes).unwrap();
 //! assert_eq!(&file[..4], b"\x7fELF");
 //! ```
 //!
@@ -21,7 +21,7 @@
 pub mod layout;
 pub mod object;
 
-pub use layout::{Portable, Wire};
+pub use layout::{Layout, Portable, Wire};
 pub use object::{names, object};
 
 use sluicegate_aqm::afd::AfdParams;
@@ -47,13 +47,13 @@ pub fn lay_out(
     link: &Link,
     wire: &Wire,
     generation: u64,
-) -> Result<Vec<u8>, String> {
+) -> Result<Layout, String> {
     fn of<P: Portable>(
         given: &dyn Fn(&str) -> Option<Raw>,
         link: &Link,
         wire: &Wire,
         generation: u64,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Layout, String> {
         let mut values = Vec::new();
         for field in P::FIELDS {
             let value = given(field.name).map(|raw| field.read(&raw)).transpose();

@@ -2,9 +2,10 @@
 //! the same reasons, the same packets sent, and as many random numbers drawn.
 //!
 //! The program, compiled for this machine, replays what the Rust discipline did (`bpf/host_main.h`). Parameters are random, and
-//! change while the queue is in use; loads are phases of overload, of balance and of silence; queues are made anew in between,
-//! some behind a link that the program shapes by itself, as the `Port` of the simulator does. `SLUICEGATE_BPF_ARRIVALS` says how
-//! many arrivals each discipline sees, `SLUICEGATE_BPF_SEED` where seeds begin.
+//! change while the queue is in use; loads are phases of overload, of balance and of silence, of a minute too; queues are made anew
+//! in between, some behind a link that the program shapes by itself, as the `Port` of the simulator does, and whose rate changes; some
+//! behind one whose timers are late, as a kernel's are. `SLUICEGATE_BPF_ARRIVALS` says how many arrivals each discipline sees,
+//! `SLUICEGATE_BPF_SEED` where seeds begin.
 
 #![cfg(unix)] // a C compiler of GCC's kind
 
@@ -20,7 +21,7 @@ use sluicegate_aqm::red::{GapLaw, Red, RedBlock, RedParams};
 use sluicegate_aqm::rem::{Rem, RemParams};
 use sluicegate_aqm::sred::{Sred, SredParams};
 use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Transmitter};
 use sluicegate_bpf::{Portable, Wire};
 use sluicegate_port::{Cells, Framing, Outcome, Port, PortConfig, PortPacket};
 
@@ -30,6 +31,15 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 const LINK: Link = Link { rate: Rate(10_000_000), packet: 1000 };
+
+/// Links that the program shapes to.
+const WIRES: [Wire; 4] = [
+    Wire { rate: Some(RATES[0]), framing: Framing { bytes: 0, least: 0, cells: Cells::None } },
+    Wire { rate: Some(RATES[1]), framing: Framing { bytes: 38, least: 84, cells: Cells::None } },
+    Wire { rate: Some(RATES[2]), framing: Framing { bytes: 40, least: 0, cells: Cells::Atm } },
+    Wire { rate: Some(RATES[2]), framing: Framing { bytes: 22, least: 0, cells: Cells::Ptm } },
+];
+const RATES: [Rate; 4] = [Rate(10_000_000), Rate(7_654_321), Rate(9_999_991), Rate(31_415_926)];
 
 #[derive(Clone, Copy)]
 struct Numbered {
@@ -64,6 +74,10 @@ const START: u8 = 0;
 const CHANGE: u8 = 1;
 const ARRIVE: u8 = 2;
 const DEPART: u8 = 3;
+const WAIT: u8 = 4;
+
+/// How late the program's timer may be without loss of what the link could have sent.
+const LATE: Span = Span::from_millis(20);
 
 /// `enum reason` of the programs.
 fn number(reason: DropReason) -> u8 {
@@ -83,6 +97,8 @@ struct Recorder<D: Configure<Numbered>> {
     params: D::Params,
     kind: Kind<D>,
     wire: Wire,
+    /// Whether timers are late.
+    late: bool,
     changes: Stream,
     /// Once the key is drawn.
     hasher: Option<FlowHasher>,
@@ -118,13 +134,14 @@ impl<D: Configure<Numbered>> Clone for Kind<D> {
 impl<D: Configure<Numbered>> Copy for Kind<D> {}
 
 impl<D: Configure<Numbered, Params: Portable>> Recorder<D> {
-    fn new(kind: Kind<D>, wire: Wire, mut changes: Stream, program: Program) -> Self {
+    fn new(kind: Kind<D>, wire: Wire, late: bool, mut changes: Stream, program: Program) -> Self {
         let params = (kind.random)(&mut changes, None);
         let recorder = Recorder {
             discipline: (kind.new)(params.clone()),
             params,
             kind,
             wire,
+            late,
             changes,
             hasher: None,
             keyed: false,
@@ -136,7 +153,15 @@ impl<D: Configure<Numbered, Params: Portable>> Recorder<D> {
     }
 
     fn blob(&self) -> Vec<u8> {
-        self.params.lay_out(&self.wire, self.generation).expect("parameters that the program has")
+        self.params.lay_out(&self.wire, self.generation).expect("parameters that the program has").bytes
+    }
+
+    /// Parameters of which half are others', as whoever writes them may leave them for a time: with a generation of 0.
+    fn half_written(&mut self) -> Vec<u8> {
+        let others = (self.kind.random)(&mut self.changes, Some(&self.params));
+        let others = others.lay_out(&self.wire, 0).expect("parameters that the program has").bytes;
+        let half = others.len() / 2;
+        [&self.blob()[..half], &others[half..]].concat()
     }
 
     #[expect(clippy::too_many_arguments, reason = "an event's fields")]
@@ -156,7 +181,7 @@ impl<D: Configure<Numbered, Params: Portable>> Recorder<D> {
         let mut event = Vec::with_capacity(64);
         [now.0, flow, serial].iter().for_each(|n| event.extend(n.to_le_bytes()));
         [bytes as u32, bits.len() as u32, dropped.len() as u32].iter().for_each(|n| event.extend(n.to_le_bytes()));
-        event.extend([kind, result, 0, 0]);
+        event.extend([kind, result, self.late.into(), 0]);
         bits.iter().chain(dropped).for_each(|n| event.extend(n.to_le_bytes()));
         event.extend(rest);
         // A program that has found a difference has ended; what it said is shown at the end.
@@ -178,11 +203,18 @@ impl<D: Configure<Numbered, Params: Portable>> Discipline<Numbered> for Recorder
     fn enqueue(&mut self, packet: Numbered, ctx: &mut Ctx<'_, Numbered>) {
         let (before, mut key, mut dropped) = (ctx.rng.clone(), ctx.rng.clone(), Vec::new());
         let mut inner = Ctx::new(ctx.now, ctx.rng, &mut dropped);
-        if self.changes.below(20_000) == 0 {
-            self.params = (self.kind.random)(&mut self.changes, Some(&self.params));
-            self.generation += 1;
-            self.discipline.configure(self.params.clone(), &mut inner);
-            self.write(inner.now, CHANGE, 0, None, &[], &[], &self.blob());
+        match self.changes.below(20_000) {
+            0 => {
+                self.params = (self.kind.random)(&mut self.changes, Some(&self.params));
+                self.generation += 1;
+                self.discipline.configure(self.params.clone(), &mut inner);
+                self.write(inner.now, CHANGE, 0, None, &[], &[], &self.blob());
+            }
+            1 => {
+                let halves = self.half_written();
+                self.write(inner.now, CHANGE, 0, None, &[], &[], &halves);
+            }
+            _ => {}
         }
         self.discipline.enqueue(packet, &mut inner);
         let mut bits = drawn(before, ctx.rng);
@@ -208,6 +240,13 @@ impl<D: Configure<Numbered, Params: Portable>> Discipline<Numbered> for Recorder
         let packet = self.discipline.dequeue(ctx);
         self.write(ctx.now, DEPART, packet.is_some().into(), packet, &[], &[], &[]);
         packet
+    }
+
+    /// The program takes over the link's rate and framing; the discipline's parameters stay.
+    fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, Numbered>) {
+        self.wire.rate = Some(link.rate);
+        self.generation += 1;
+        self.write(ctx.now, CHANGE, 0, None, &[], &[], &self.blob());
     }
 
     fn next_wakeup(&self) -> Option<Time> {
@@ -240,6 +279,7 @@ impl Load {
         }
         let gap = match self.stream.below(20_000) {
             0 => self.stream.below(3_000_000_000),
+            1 => 60_000_000_000 + self.stream.below(10_000_000_000),
             _ => self.stream.below(2 * self.mean_gap),
         };
         self.now += Span(gap);
@@ -249,6 +289,18 @@ impl Load {
         let packet = Numbered { serial: self.serial, flow, bytes, arrived: self.now };
         self.serial += 1;
         packet
+    }
+}
+
+/// Wakes a queue as often as it asks, up to this time.
+fn wake<D: Configure<Numbered, Params: Portable>>(
+    queue: &mut Recorder<D>,
+    until: Time,
+    rng: &mut Stream,
+    dropped: &mut Vec<(Numbered, DropReason)>,
+) {
+    while let Some(due) = queue.next_wakeup().filter(|due| *due <= until) {
+        queue.wake(&mut Ctx::new(due, rng, dropped));
     }
 }
 
@@ -262,14 +314,14 @@ fn unshaped<D: Configure<Numbered, Params: Portable>>(
     let (mut now, mut dropped) = (Time::ZERO, Vec::new());
     for _ in 0..arrivals {
         let packet = load.next();
-        let mut departures: Vec<Time> =
-            (0..load.stream.below(4)).map(|_| now + Span(load.stream.below(packet.arrived.since(now).0 + 1))).collect();
+        let gap = packet.arrived.since(now);
+        // No device stands still for seconds with packets before it; of that the program makes up for 4096 steps of a clock at a time.
+        let times = load.stream.below(4) + if gap > Span::from_secs(1) { 1 + queue.buffer().packets() } else { 0 };
+        let mut departures: Vec<Time> = (0..times).map(|_| now + Span(load.stream.below(gap.0 + 1))).collect();
         departures.sort_unstable();
         let arrival = (packet.arrived, Some(packet));
         for (at, packet) in departures.into_iter().map(|at| (at, None)).chain([arrival]) {
-            while let Some(due) = queue.next_wakeup().filter(|due| *due <= at) {
-                queue.wake(&mut Ctx::new(due, &mut rng, &mut dropped));
-            }
+            wake(&mut queue, at, &mut rng, &mut dropped);
             now = at;
             let ctx = &mut Ctx::new(now, &mut rng, &mut dropped);
             match packet {
@@ -296,7 +348,60 @@ fn shaped<D: Configure<Numbered, Params: Portable> + 'static>(
         while port.next_deadline() <= packet.arrived {
             port.advance(port.next_deadline(), &mut out);
         }
+        if load.stream.below(5_000) == 0 {
+            port.set_rate(one_of(&mut load.stream, &RATES), true, packet.arrived, &mut out);
+        }
         port.arrive(packet, packet.arrived, &mut out);
+    }
+}
+
+/// A queue behind a link whose timers are late, in the kernel's order: what the link could have sent meanwhile goes at once.
+fn late<D: Configure<Numbered, Params: Portable>>(
+    mut queue: Recorder<D>,
+    load: &mut Load,
+    arrivals: u64,
+    mut rng: Stream,
+) {
+    let mut link = Transmitter::new(queue.wire.rate.expect("a link"));
+    let (mut now, mut free_at, mut dropped) = (Time::ZERO, Time::ZERO, Vec::new());
+    for _ in 0..arrivals {
+        let packet = load.next();
+        while queue.buffer().packets() > 0 {
+            let most = [0, 0, 50_000, 50_000, 2_000_000, 40_000_000][load.stream.below(6) as usize];
+            let at = now.max(free_at) + Span(load.stream.below(most + 1));
+            if at > packet.arrived {
+                break;
+            }
+            if now < free_at {
+                let early = Time(now.0 + load.stream.below(free_at.since(now).0));
+                let timer = Numbered { serial: free_at.0, flow: 0, bytes: 0, arrived: early };
+                queue.write(early, WAIT, 0, Some(timer), &[], &[], &[]);
+            }
+            wake(&mut queue, at, &mut rng, &mut dropped);
+            now = at;
+            let sent = queue.dequeue(&mut Ctx::new(now, &mut rng, &mut dropped)).expect("it waits");
+            free_at =
+                free_at.max(Time(now.0.saturating_sub(LATE.0))) + link.send(queue.wire.framing.on_wire(sent.bytes));
+        }
+        if queue.buffer().packets() == 0 && free_at <= packet.arrived {
+            // Idle since it was free, though the last packet may have left later.
+            wake(&mut queue, free_at, &mut rng, &mut dropped);
+            queue.discipline.dequeue(&mut Ctx::new(free_at, &mut rng, &mut dropped));
+            link.rest();
+            free_at = packet.arrived;
+        }
+        now = packet.arrived;
+        wake(&mut queue, now, &mut rng, &mut dropped);
+        let ctx = &mut Ctx::new(now, &mut rng, &mut dropped);
+        if load.stream.below(5_000) == 0 {
+            let wire = one_of(&mut load.stream, &WIRES);
+            let rate = one_of(&mut load.stream, &RATES);
+            free_at = free_at.min(now) + link.change_rate(rate, free_at.since(now));
+            queue.wire = wire;
+            queue.link_changed(&Link { rate, ..LINK }, ctx);
+        }
+        queue.enqueue(packet, ctx);
+        dropped.clear();
     }
 }
 
@@ -330,18 +435,15 @@ fn compare<D: Configure<Numbered, Params: Portable> + 'static>(kind: Kind<D>) {
             break;
         }
         let mut pick = Stream::new(run, name);
-        let wire = [
-            Wire::default(),
-            Wire { rate: Some(Rate(10_000_000)), framing: Framing::default() },
-            Wire { rate: Some(Rate(7_654_321)), framing: Framing { bytes: 38, least: 84, cells: Cells::None } },
-            Wire { rate: Some(Rate(9_999_991)), framing: Framing { bytes: 40, least: 0, cells: Cells::Atm } },
-        ][pick.below(4) as usize];
+        let is_late = pick.below(3) == 0;
+        let wire = if is_late || pick.below(3) > 0 { one_of(&mut pick, &WIRES) } else { Wire::default() };
         let flows = [20, 200, 2000][pick.below(3) as usize];
         let mut load = Load { stream: Stream::new(run, "load"), flows, mean_gap: 1, now: Time::ZERO, serial };
-        let recorder = Recorder::new(kind, wire, pick, Arc::clone(&program));
+        let recorder = Recorder::new(kind, wire, is_late, pick, Arc::clone(&program));
         let (some, rng) = (left.min(40_000), Stream::new(run, "queue"));
         match wire.rate {
             None => unshaped(recorder, &mut load, some, rng),
+            Some(_) if is_late => late(recorder, &mut load, some, rng),
             Some(_) => shaped(recorder, &mut load, some, rng),
         }
         serial = load.serial;

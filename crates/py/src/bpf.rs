@@ -6,6 +6,7 @@ use pyo3::types::{PyBytes, PyDict};
 use sluicegate_base::params::Raw;
 use sluicegate_base::{Link, Rate};
 use sluicegate_bpf::Wire;
+use sluicegate_bpf::layout::Number;
 use sluicegate_port::{Cells, Framing};
 
 /// The disciplines that there is an object for.
@@ -13,6 +14,9 @@ use sluicegate_port::{Cells, Framing};
 pub fn bpf_names() -> Vec<&'static str> {
     sluicegate_bpf::names().to_vec()
 }
+
+/// What a program reads, and the numbers in it: name, bits, binary places.
+type LaidOut<'py> = (Bound<'py, PyBytes>, Vec<(String, u64, u32)>);
 
 /// The parameters of a discipline as its program reads them: its values as a resolved scenario has them, the link's rate in bit/s
 /// and the length of its packets, and the framing as bytes, least frame and cells.
@@ -25,7 +29,7 @@ pub fn bpf_parameters<'py>(
     packet: u64,
     framing: (u32, u32, &str),
     generation: u64,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<LaidOut<'py>> {
     let given = |key: &str| raw(&values.get_item(key).ok().flatten()?);
     let cells = match framing.2 {
         "atm" => Cells::Atm,
@@ -33,9 +37,10 @@ pub fn bpf_parameters<'py>(
         _ => Cells::None,
     };
     let wire = Wire { rate: Some(Rate(rate)), framing: Framing { bytes: framing.0, least: framing.1, cells } };
-    sluicegate_bpf::lay_out(name, &given, &Link { rate: Rate(rate), packet }, &wire, generation)
-        .map(|bytes| PyBytes::new(py, &bytes))
-        .map_err(PyValueError::new_err)
+    let layout = sluicegate_bpf::lay_out(name, &given, &Link { rate: Rate(rate), packet }, &wire, generation)
+        .map_err(PyValueError::new_err)?;
+    let numbers = layout.numbers.into_iter().map(|Number { name, value, places }| (name, value, places)).collect();
+    Ok((PyBytes::new(py, &layout.bytes), numbers))
 }
 
 /// The object of a discipline with these parameters and this name in tc.

@@ -33,7 +33,8 @@ def bpf(
 ) -> None:
     """Show what the queues count that `tc --bpf` has deployed here, as root. With a scenario: give one its parameters.
 
-    They hold from the next arrival on. Other interfaces, disciplines and tables of fixed size need a new object.
+    They hold from the next arrival on, until the object is loaded anew. Other interfaces, disciplines and tables of
+    fixed size need a new object.
     """
     from .. import scenario
     from ..deploy import Undeployable, linux_bpf
@@ -42,7 +43,7 @@ def bpf(
     if (file is None) != (dev is None):
         raise Refusal("a change needs both: a scenario, and --dev")
     try:
-        found = queues()
+        found, changed, name = queues(), dict[str, tuple[str, str]](), ""
         if file is not None and dev is not None:
             resolved = scenario.check(file, sets=parse_sets(sets))
             name = linux_bpf.queue_name(resolved["queue"]["discipline"], dev)
@@ -50,15 +51,25 @@ def bpf(
             if chosen is None:
                 names = ", ".join(each.name for each in found) or "none"
                 raise Refusal(f"--dev {dev}: no queue {name} is loaded here; loaded: {names}")
-            chosen.change(linux_bpf.parameters(resolved, link, chosen.generation + 1))
+            changed = chosen.change(linux_bpf.laid_out(resolved, link, chosen.generation + 1))
+            found = queues()
     except Undeployable as error:
         raise Refusal(f"{file}: {error}") from None
     except Unreadable as error:
         raise Refusal(str(error)) from None
     rows = [{"queue": each.name, "used": each.used} | each.row() for each in found]
     if as_json:
-        print(json.dumps(rows))
-    elif rows:
+        print(json.dumps([row | {"changed": changed} if row["queue"] == name else row for row in rows]))
+        return
+    for what, (before, after) in changed.items():
+        print(f"{name}: {what} {before} → {after}")
+    if changed:
+        print(
+            "until the object is loaded anew, at the next start; `sluicegate tc --bpf -o DIR` writes one that keeps it"
+        )
+    elif name:
+        print(f"{name}: nothing to change")
+    if rows:
         shown = [key for key in rows[0] if not key.startswith("drops_") or any(row[key] for row in rows)]
         print_table(shown, [[str(row[key]) for key in shown] for row in rows], whole=True)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .. import _core
 from . import linux
 from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, interface, refusal
 
-__all__ = ["deployable", "lines", "parameters", "queue_name"]
+__all__ = ["Parameters", "deployable", "laid_out", "lines", "parameters", "queue_name"]
 
 OFFLOADS = ("tso", "gso", "gro")
 """What makes one packet of many."""
@@ -56,8 +57,23 @@ def escaped(dev: str) -> str:
     return "".join(one if one.isalnum() or one in ":_." else f"\\x{ord(one):02x}" for one in dev)
 
 
-def parameters(resolved: Mapping[str, Any], link: str | None = None, generation: int = 1) -> bytes:
-    """What the program reads: the discipline's values, the rate and framing of the link. Raises Undeployable."""
+@dataclass(frozen=True)
+class Parameters:
+    """What a discipline's program reads.
+
+    Attributes:
+        discipline: Its name.
+        content: `struct parameters` of bpf/NAME.bpf.c.
+        numbers: What is in it: name in C, bits, binary places.
+    """
+
+    discipline: str
+    content: bytes
+    numbers: list[tuple[str, int, int]]
+
+
+def laid_out(resolved: Mapping[str, Any], link: str | None = None, generation: int = 1) -> Parameters:
+    """The discipline's values with the rate and framing of the link, as its program reads them. Raises Undeployable."""
     place = find_link(resolved, link)
     queue = Values(resolved["queue"])
     if queue.discipline not in (known := _core.bpf_names()):
@@ -67,9 +83,15 @@ def parameters(resolved: Mapping[str, Any], link: str | None = None, generation:
         values["bandwidth"] = f"{queue.rate('bandwidth', place)} bit/s"
     framing = (place.framing.around, place.framing.least, place.framing.cells)
     try:
-        return _core.bpf_parameters(queue.discipline, values, place.rate, place.packet, framing, generation)
+        made = _core.bpf_parameters(queue.discipline, values, place.rate, place.packet, framing, generation)
     except ValueError as error:
         raise Undeployable(f"{queue.discipline} as a BPF object: {error}") from None
+    return Parameters(queue.discipline, *made)
+
+
+def parameters(resolved: Mapping[str, Any], link: str | None = None) -> bytes:
+    """What the program of a new object reads. Raises Undeployable."""
+    return laid_out(resolved, link).content
 
 
 def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder: Path | None = None) -> Deployment:
@@ -81,7 +103,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     if name not in _core.bpf_names() and linux.deployable(name):
         return linux.lines(resolved, dev, link)
     interface(dev)
-    place, content = find_link(resolved, link), parameters(resolved, link)
+    place, made = find_link(resolved, link), laid_out(resolved, link)
     queue = queue_name(name, dev)
     path = (folder or Path()).absolute() / f"{queue}.o"
     quoted, pinned = shlex.quote(dev), f"/sys/fs/bpf/{queue}"
@@ -116,6 +138,13 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         remarks.insert(0, f"`sluicegate tc FILE --bpf -o DIR` writes {queue}.o")
     if place.framing.around == 0:
         remarks.append("a packet takes the time of its IP bytes: say network.framing for what the line adds")
+    numbers = {number: value for number, value, _ in made.numbers}
+    if (limit := numbers["link.limit_bytes"]) != 2**64 - 1:
+        most = numbers["link.limit_packets"]
+        remarks.append(
+            f"the queue holds at most {most} packets, too: shorter ones than {limit // most} B reach that before the "
+            "limit in bytes"
+        )
     if place.varies:
         remarks.append(
             f"the rate of the scenario's link varies (trace); the queue has {place.shown_rate}, the mean unless rate "
@@ -125,5 +154,5 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         remarks.append("tx_ring is not deployed: behind the queue's own shaper the driver's ring stays empty")
     if resolved.get("changes"):
         remarks.append("[[changes]] are not deployed: these are the values at the start")
-    files = {f"{queue}.o": _core.bpf_object(name, queue, content), f"{queue}.service": unit.encode()}
+    files = {f"{queue}.o": _core.bpf_object(name, queue, made.content), f"{queue}.service": unit.encode()}
     return Deployment(lines=start, remarks=remarks, files=files)

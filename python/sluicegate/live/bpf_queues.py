@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .. import _core
+from ..deploy.linux_bpf import Parameters
+
 REASONS = ("tail", "early", "forced", "match", "reconfigured")
 """enum reason of bpf/sluicegate.h from 1 on: why packets are dropped."""
 OBJECT = "sluicegate"
@@ -37,6 +40,38 @@ def bpftool(*words: str) -> Any:
     return said
 
 
+def flattened(structure: Mapping[str, Any], before: str = "") -> dict[str, int]:
+    """The numbers of a C structure, their names behind those of the structures that they are in; but for gaps."""
+    found: dict[str, int] = {}
+    for name, value in structure.items():
+        if isinstance(value, Mapping):
+            found |= flattened(value, f"{before}{name}.")
+        elif name != "pad":
+            found[before + name] = value if value >= 0 else value + 2**32  # __s32
+    return found
+
+
+def shown(value: int, places: int) -> str:
+    """A number of a program, as a person writes it."""
+    if value in (2**64 - 1, 2**63 - 1) and places != 64:
+        return "none"
+    return f"{value / 2**places:.6g}" if places else str(value)
+
+
+def writes(old: bytes, new: bytes) -> list[list[str]]:
+    """What bpftool is to write in place of `old` parameters, one after the other.
+
+    The program takes no notice while their last word, the generation, is 0. It changes alone, first and last: a packet
+    is judged by the parameters before, or by those after.
+    """
+    unread = bytes(8)
+    contents = (old[:-8] + unread, new[:-8] + unread, new)
+    return [
+        ["key", "hex", "00", "00", "00", "00", "value", "hex", *(f"{byte:02x}" for byte in content)]
+        for content in contents
+    ]
+
+
 @dataclass(frozen=True, kw_only=True)
 class BpfQueue:
     """A queue whose object is loaded.
@@ -45,11 +80,13 @@ class BpfQueue:
         name: Its name in tc.
         state: The numbers of its maps .bss and .data, by the names of the C structures.
         data: The number of its map .data.
+        content: What is in that map.
     """
 
     name: str
     state: Mapping[str, Any]
     data: int
+    content: bytes
 
     @property
     def used(self) -> bool:
@@ -71,15 +108,40 @@ class BpfQueue:
             "queue_packets_max": count["max_packets"],
         }
 
-    def change(self, parameters: bytes) -> None:
-        """Write other parameters; they hold from the next arrival on. Raises Unreadable."""
-        words = [f"{byte:02x}" for byte in parameters]
-        bpftool("map", "update", "id", str(self.data), "key", "hex", "00", "00", "00", "00", "value", "hex", *words)
+    def change(self, to: Parameters) -> dict[str, tuple[str, str]]:
+        """Write other parameters, which hold from the next arrival on; gives what has changed, before and after.
+
+        Raises Unreadable.
+        """
+        changed = self.changed(to)
+        if changed:
+            for words in writes(self.content, to.content):
+                bpftool("map", "update", "id", str(self.data), *words)
+        return changed
+
+    def changed(self, to: Parameters) -> dict[str, tuple[str, str]]:
+        """Which of the program's numbers would be others, now and then. Raises Unreadable where they cannot be."""
+        old = flattened(self.state["live" if self.used else "wanted"])
+        if list(old) != [name for name, *_ in to.numbers]:
+            raise Unreadable(f"{self.name} has been made by another version of Sluicegate: load a new object")
+        others = {
+            name: (shown(old[name], places), shown(value, places))
+            for name, value, places in to.numbers
+            if name != "generation" and old[name] != value
+        }
+        declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+        fixed = [each["name"] for each in declared[to.discipline]["fields"] if each["fixed"] and each["name"] in others]
+        if fixed:
+            what = ", ".join(f"{name} ({' → '.join(others[name])})" for name in fixed)
+            raise Unreadable(
+                f"{self.name}: {what} cannot change while it is in use: `sluicegate tc --bpf` writes a new object"
+            )
+        return others
 
     @property
     def generation(self) -> int:
         """Which parameters were written last."""
-        return int(self.state["wanted"]["generation"])
+        return max(int(self.state[place]["generation"]) for place in ("wanted", "live"))
 
 
 def queues() -> list[BpfQueue]:
@@ -91,13 +153,14 @@ def queues() -> list[BpfQueue]:
         program = re.search(r"prog_id:(\d+)", str(data.get("enqueue"))) if data else None
         if not data or not program:
             continue
-        state, written = {}, 0
+        state, written, content = {}, 0, b""
         for number in bpftool("prog", "show", "id", program[1])["map_ids"]:
             name = bpftool("map", "show", "id", str(number))["name"]
             if name.endswith((".bss", ".data")):
                 (entry,) = bpftool("map", "dump", "id", str(number))
                 (variables,) = entry["formatted"]["value"].values()
                 state.update({name: value for variable in variables for name, value in variable.items()})
-                written = number if name.endswith(".data") else written
-        found.append(BpfQueue(name=data["id"], state=state, data=written))
+                if name.endswith(".data"):
+                    written, content = number, bytes(int(byte, 16) for byte in entry["value"])
+        found.append(BpfQueue(name=data["id"], state=state, data=written, content=content))
     return found
