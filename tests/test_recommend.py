@@ -468,6 +468,21 @@ def test_buffers_and_thresholds_suit_the_link_unless_they_are_stated(office: Pat
     assert tuned(OFFICE, "drop_tail", ("queue.drop_tail.limit", "9")) == {}
 
 
+def test_bpf_queues_can_be_deployed_where_linux_alone_has_none(office: Path) -> None:
+    """DCN is held to its packets, and keeps the flood out of the calls' way, where RED does not."""
+    goal = "voip loss below 1 %"
+    done = sg.recommend(office, deployable="linux-bpf", disciplines="red,dcn,pie,csfq", goals=goal, seeds=2)
+    assert done.left_out == {"csfq": "is not in Linux, with BPF queues"}
+    assert sorted(each.label for each in done.ranking) == ["dcn", "pie", "red"]
+    assert (done.ranking[0].label, done.system) == ("dcn", "linux-bpf")
+    lines = done.deployment("dcn", "eth0").lines
+    assert [line.split()[0] for line in lines] == ["ethtool", "bpftool", "tc"]
+    assert lines[-1] == "tc qdisc replace dev eth0 root dcn_eth0"
+    assert "pie" in done.deployment("pie", "eth0").lines[-1], "where there is no object, tc's own"
+    with pytest.raises(Undeployable):
+        done.deployment("dcn", "eth0", "linux")
+
+
 def test_the_commands_are_those_of_what_was_run(advised: sg.Recommendation) -> None:
     assert advised.system == "linux"
     lines = advised.deployment("red", "eth0").lines
