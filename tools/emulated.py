@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from machine import Machine, Unavailable, run
+
 SUITE = "sid"
 LEAST = (6, 16)
 TOOLS = ("bpftool", "iproute2", "busybox-static")
@@ -29,18 +31,6 @@ ip link set lo up
 cd /job; sh -e ./job.sh; echo "job ended: $?"
 poweroff -f
 """
-
-
-class Unavailable(Exception):
-    """Why there is no such machine here."""
-
-
-def run(*command: str | Path, **options: object) -> str:
-    """The output of a command that must succeed."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
-    if done.returncode:
-        raise Unavailable(f"{command[0]} {command[1]}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
-    return str(done.stdout)
 
 
 class Packages:
@@ -133,8 +123,10 @@ def archive(files: Mapping[str, bytes | str]) -> bytes:
     return bytes(made) + b"\0" * (-len(made) % 512)
 
 
-class Machine:
+class Emulated(Machine):
     """The machine: `run` boots it with a job's files, and gives what its console showed."""
+
+    clock = "instructions"
 
     def __init__(self, folder: Path) -> None:
         if not shutil.which(QEMU):
@@ -143,13 +135,13 @@ class Machine:
         self.kernel, base = folder / "vmlinuz", folder / "base.cpio"
         if not base.exists():
             packages = Packages(folder)
-            self.version = packages.kernel()
-            names = [f"linux-binary-{self.version}", f"linux-modules-{self.version}", *packages.needed(TOOLS)]
+            version = packages.kernel()
+            names = [f"linux-binary-{version}", f"linux-modules-{version}", *packages.needed(TOOLS)]
             packages.unpack(names, root)
             self.kernel.write_bytes(next(root.rglob("vmlinuz*")).read_bytes())
-            (folder / "version").write_text(self.version)
+            (folder / "version").write_text(version)
             base.write_bytes(self.base(root))
-        self.version = (folder / "version").read_text()
+        self.about = f"Linux {(folder / 'version').read_text()}, emulated"
 
     @staticmethod
     def base(root: Path) -> bytes:
@@ -174,39 +166,15 @@ class Machine:
         return archive(files)
 
     def run(self, job: str, files: Mapping[str, bytes], seconds: int = 600, output: Path | None = None) -> str:
-        """Boots, runs the lines of `job` in a folder with these files, and powers off; /dev/ttyS1 there is `output`."""
         image = self.folder / f"job-{os.getpid()}.cpio"
         everything: dict[str, bytes | str] = {f"job/{name}": content for name, content in files.items()}
         # The shell of busybox prefers its own ip and tc, which know less.
         own = "".join(f'{name}() {{ /bin/{name} "$@"; }}\n' for name in ("ip", "tc"))
-        everything["job/job.sh"] = (own + job).encode()
+        everything["job/job.sh"] = (f"export OUTPUT=/dev/ttyS1\n{own}{job}").encode()
         image.write_bytes((self.folder / "base.cpio").read_bytes() + archive(everything))
         command = [
-            *(
-                "nice",
-                "-n",
-                "10",
-                QEMU,
-                "-accel",
-                "tcg,thread=single",
-                "-icount",
-                "shift=0,sleep=off",
-                "-cpu",
-                "qemu64",
-            ),
-            *(
-                "-smp",
-                "1",
-                "-m",
-                "1024",
-                "-nographic",
-                "-no-reboot",
-                "-nodefaults",
-                "-monitor",
-                "none",
-                "-serial",
-                "stdio",
-            ),
+            *(QEMU, "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "qemu64", "-smp", "1"),
+            *("-m", "1024", "-nographic", "-no-reboot", "-nodefaults", "-monitor", "none", "-serial", "stdio"),
             *(("-serial", f"file:{output}") if output else ()),
             *("-kernel", str(self.kernel), "-initrd", str(image)),
             *("-append", "console=ttyS0 panic=-1 quiet mitigations=off nokaslr"),
@@ -225,7 +193,7 @@ class Machine:
 
 if __name__ == "__main__":
     print(
-        Machine(Path(sys.argv[1])).run(
+        Emulated(Path(sys.argv[1])).run(
             Path(sys.argv[2]).read_text(), {Path(name).name: Path(name).read_bytes() for name in sys.argv[3:]}
         )
     )

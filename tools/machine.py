@@ -1,0 +1,43 @@
+"""What a job of tools/kernel.py runs on: an emulated machine (emulated.py), or this one's own kernel (own_kernel.py).
+
+A job is lines for sh, in a folder with its files. It finds bpftool, ip and tc, a BPF file system at /sys/fs/bpf,
+network namespaces of its own, and in $OUTPUT the name of a file that its caller reads.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class Unavailable(Exception):
+    """Why there is no such machine here, or what else is missing; the message is for the user."""
+
+
+def run(*command: str | Path, **options: object) -> str:
+    """The output of a command that must succeed."""
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    except FileNotFoundError:
+        raise Unavailable(f"{command[0]} is not here") from None
+    if done.returncode:
+        raise Unavailable(f"{command[0]} {command[1]}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+    return str(done.stdout)
+
+
+class Machine(ABC):
+    """A kernel that takes queue disciplines in BPF.
+
+    Attributes:
+        about: What it is, with the kernel's version.
+        clock: What its clock counts while a program runs: "instructions" or "ns".
+    """
+
+    about: str
+    clock: str
+
+    @abstractmethod
+    def run(self, job: str, files: Mapping[str, bytes], seconds: int = 600, output: Path | None = None) -> str:
+        """What the lines of `job` print, with these files; `output` is $OUTPUT there. Raises Unavailable."""
