@@ -108,7 +108,7 @@ fuzz: prerequisites ## fuzz the readers, FUZZ_SECONDS for each target
 bpf: $(VENV)/.python ## compile the queue disciplines in BPF to the objects that the package has: needs clang-19
 	$(BIN)/python tools/bpf.py $(BPF)
 
-kernel: setup ## run them in an emulated machine with Debian's newest kernel: needs qemu-system-x86, clang-19, Debian's archive
+kernel: setup ## run them in this kernel if it can, else in Debian's newest, emulated: needs clang-19, qemu-system-x86, Debian's archive
 	$(BIN)/python tools/kernel.py $(KERNEL)
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew

@@ -126,8 +126,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     remarks = [
         *(f"to undo it: {line}" for line in undo),
         "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the object fits any of them",
-        f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root, not below htb; "
-        "the interface must be faster",
+        f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root or below mq, "
+        "never below htb; the interface must be faster",
         "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
         "the queue is coarse",
         "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
