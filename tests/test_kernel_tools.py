@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import bpf
 import kernel
 import own_kernel
-from machine import Unavailable
+from machine import Machine, Unavailable
 
 
 def fake(folder: Path, name: str, said: str = "") -> None:
@@ -77,3 +78,40 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
         kernel.generator()
     monkeypatch.setattr(sys, "argv", ["bpf.py", "--check"])
     assert bpf.main() == 2
+
+
+class Said(Machine):
+    """A machine whose jobs print this."""
+
+    def __init__(self, text: str, clock: str = "instructions") -> None:
+        self.text, self.about, self.clock = text, "nothing", clock
+
+    def run(self, job: str, files: Mapping[str, bytes], seconds: int = 600, output: Path | None = None) -> str:
+        return self.text
+
+
+def test_what_costs_too_much_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(kernel, "generator", lambda: b"")
+    kernels = ["noqueue", "fq_codel", *(f"{on}tbf+{queue}" for on in ("", "idle/") for queue in ("fq_codel", "choke"))]
+    own = [f"{on}sg_{name}" for on in ("", "idle/") for name in ("chokem2", "dcn")]
+    costs = dict.fromkeys(kernels, 1000) | dict.fromkeys(own, 1250) | {"sg_chokem2": 1300}
+    names = ["choke m=2", "dcn"]
+
+    def said(**others: int) -> str:
+        return "".join(f"COST {name} {number}\n" for name, number in (costs | others).items())
+
+    kernel.cost(Said(said()), names, 5)
+    assert "   1300   1.30 times tbf + fq_codel" in capsys.readouterr().out, "held to nothing"
+    with pytest.raises(SystemExit, match=r"above 1.25 times tbf \+ fq_codel: dcn"):
+        kernel.cost(Said(said(sg_dcn=1251)), names, 5)
+    with pytest.raises(SystemExit, match="dcn"):
+        kernel.cost(Said(said(**{"idle/sg_dcn": 1251})), names, 5)
+    kernel.cost(Said(said(sg_dcn=1251), "ns"), names, 5)  # by a clock no two runs are the same
+    with pytest.raises(SystemExit, match="COST noqueue"):
+        kernel.cost(Said(said().partition("COST idle")[0]), names, 5)
+
+
+def test_an_object_that_the_verifier_refuses_fails() -> None:
+    said = "Registered Qdisc_ops sluicegate\nlibbpf: prog 'sg_enqueue': failed to load\n"
+    with pytest.raises(SystemExit, match="failed to load"):
+        kernel.load(Said(said), ["red", "dcn"], 5)
