@@ -74,7 +74,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match="clang-19 is not here: apt-get install clang-19"):
         kernel.compiled(["red"], 5)
-    with pytest.raises(Unavailable, match="cc is not here"):
+    with pytest.raises(Unavailable, match="cc is not here: apt-get install gcc libc6-dev"):
         kernel.generator()
     monkeypatch.setattr(sys, "argv", ["bpf.py", "--check"])
     assert bpf.main() == 2

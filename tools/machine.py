@@ -11,6 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+PACKAGES = {"cc": "gcc libc6-dev"}
+"""Debian's packages of programs that are not named after them."""
+
 
 class Unavailable(Exception):
     """Why there is no such machine here, or what else is missing; the message is for the user."""
@@ -21,7 +24,8 @@ def run(*command: str | Path, **options: object) -> str:
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
     except FileNotFoundError:
-        raise Unavailable(f"{command[0]} is not here") from None
+        package = PACKAGES.get(str(command[0]), command[0])
+        raise Unavailable(f"{command[0]} is not here: apt-get install {package}") from None
     if done.returncode:
         raise Unavailable(f"{command[0]} {command[1]}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
     return str(done.stdout)
