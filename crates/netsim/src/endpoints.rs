@@ -8,7 +8,7 @@ pub mod send_jitter;
 pub mod slot;
 
 use crate::counters::FlowTotals;
-use crate::engine::{Event, PacketEvent};
+use crate::engine::{Engine, Event, PacketEvent};
 use crate::network::packet::{End, Header, NONE, SimPacket, owner};
 use crate::network::{Network, Observer, Shared, go_on};
 use crate::plan::{FlowPlan, Plan};
@@ -197,30 +197,27 @@ impl Endpoints {
     /// The same at `now`, which may be to come.
     #[inline(always)]
     fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
+        let all = self.send_all(at, end, now);
+        if all {
+            arm(&mut self.network.engine, self.slots.get(at), at, end);
+        }
+        all
+    }
+
+    /// The same, but that its timer is left alone.
+    #[inline(always)]
+    fn send_all(&mut self, at: u32, end: End, now: Time) -> bool {
+        let slot = self.slots.get(at);
         for sent in 0..BURST {
-            if !self.send_one(at, end, now) {
+            if !send_one(&mut self.network, &mut self.flows, slot, end, now) {
                 self.network.engine.work(sent.into());
-                self.arm(at, end);
                 return true;
             }
         }
         self.network.engine.work(BURST.into());
-        let slot = self.slots.get(at);
         slot.expected[end as usize] += 1;
         self.network.engine.push(now, Event::Burst(at, end), owner(slot.id, end));
         false
-    }
-
-    /// Sets the timer of one end of a connection, if it asks for an earlier time than it has been set to.
-    #[inline(always)]
-    fn arm(&mut self, at: u32, end: End) {
-        let slot = self.slots.get(at);
-        if let Some(time) = slot.arm(end) {
-            if end == End::Receiver {
-                self.network.engine.hold(time);
-            }
-            self.network.engine.push(time, Event::Timer(at, end), owner(slot.id, end));
-        }
     }
 
     /// One end of a connection goes on with what it sends at one time.
@@ -228,49 +225,6 @@ impl Endpoints {
         let expected = &mut self.slots.get(at).expected[end as usize];
         // Another connection may have taken the slot.
         *expected = expected.saturating_sub(1);
-    }
-
-    /// Sends one segment of a connection's end, if it has one to send now.
-    #[inline(always)]
-    fn send_one(&mut self, at: u32, end: End, now: Time) -> bool {
-        let slot = self.slots.get(at);
-        let connection = &mut slot.ends[end as usize];
-        if !connection.may_send() {
-            return false;
-        }
-        let Network { shared: Shared { engine, packets, flows, .. }, paths, .. } = &mut self.network;
-        let place = packets.take();
-        let packet = packets.get(place);
-        if !connection.poll_into(now, &mut packet.segment) {
-            packets.release(place);
-            return false;
-        }
-        let (to, flow) = (end.other(), slot.flow as usize);
-        address(packet, slot, to, now);
-        if to == End::Receiver {
-            let sent = &mut flows[flow].sent;
-            sent[0] += 1;
-            sent[1] += u64::from(packet.bytes);
-            if let Some(jitter) = &mut slot.jitter {
-                packet.sent = jitter.ready(packet.segment.len > 0, now);
-            }
-        }
-        let mut sent = packet.sent;
-        if let Some(transient) = &mut slot.transient {
-            sent = transient.access[to as usize].cross(packet.bytes, now);
-            if self.flows[flow].loses(transient.losses[to as usize]) {
-                flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
-                packets.release(place);
-                return true;
-            }
-        }
-        let (event, time) = paths.travel(packet, sent);
-        if let Some(time) = go_on(engine, place, packet, event, time) {
-            // An event, lest both ends of paths without a queue go on for ever.
-            slot.expected[to as usize] += u32::from(slot.early[to as usize]);
-            self.network.push_delivery(place, time);
-        }
-        true
     }
 
     /// A source that sends by the clock, or the application of a flow's one connection, starts, goes on or stops; false when
@@ -365,7 +319,7 @@ impl Endpoints {
         let connection = &mut slot.ends[end as usize];
         if connection.next_timer_before(Time(now.0 + 1)).is_none() {
             self.network.shared.engine.passed_over();
-            self.arm(at, end);
+            arm(&mut self.network.shared.engine, slot, at, end);
             return false;
         }
         connection.on_timer(now);
@@ -416,6 +370,59 @@ impl Endpoints {
     }
 }
 
+/// Sends one segment of a connection's end, if it has one to send at `now`.
+#[inline(always)]
+fn send_one(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, end: End, now: Time) -> bool {
+    let connection = &mut slot.ends[end as usize];
+    if !connection.may_send() {
+        return false;
+    }
+    let Network { shared: Shared { engine, packets, flows, .. }, paths, .. } = network;
+    let place = packets.take();
+    let packet = packets.get(place);
+    if !connection.poll_into(now, &mut packet.segment) {
+        packets.release(place);
+        return false;
+    }
+    let (to, flow) = (end.other(), slot.flow as usize);
+    address(packet, slot, to, now);
+    if to == End::Receiver {
+        let sent = &mut flows[flow].sent;
+        sent[0] += 1;
+        sent[1] += u64::from(packet.bytes);
+        if let Some(jitter) = &mut slot.jitter {
+            packet.sent = jitter.ready(packet.segment.len > 0, now);
+        }
+    }
+    let mut sent = packet.sent;
+    if let Some(transient) = &mut slot.transient {
+        sent = transient.access[to as usize].cross(packet.bytes, now);
+        if states[flow].loses(transient.losses[to as usize]) {
+            flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
+            packets.release(place);
+            return true;
+        }
+    }
+    let (event, time) = paths.travel(packet, sent);
+    if let Some(time) = go_on(engine, place, packet, event, time) {
+        // An event, lest both ends of paths without a queue go on for ever.
+        slot.expected[to as usize] += u32::from(slot.early[to as usize]);
+        network.push_delivery(place, time);
+    }
+    true
+}
+
+/// Sets the timer of one end of the connection in slot `at`, if it asks for an earlier time than it has been set to.
+#[inline(always)]
+fn arm(engine: &mut Engine, slot: &mut Slot, at: u32, end: End) {
+    if let Some(time) = slot.arm(end) {
+        if end == End::Receiver {
+            engine.hold(time);
+        }
+        engine.push(time, Event::Timer(at, end), owner(slot.id, end));
+    }
+}
+
 /// The packet whose segment is written leaves one end of a connection, for the other, at `sent`.
 #[inline(always)]
 fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
@@ -446,8 +453,8 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
         flow: at as u32,
         header_bytes: host.header,
         expected: [0; 2],
-        // A source quench, or what is typed, would come between; so would the timer of delayed acknowledgements, but
-        // Linux's ends say until when they are quiet.
+        // A source quench, or what is typed, would come between; so would the timer of delayed acknowledgements, but those of
+        // Linux's ends are evaluated early, too.
         early: [!host.source_quench && !typed, host.delayed_ack == Span::ZERO || host.is_linux()],
         armed: [Time::NEVER; 2],
         stop: flow.stop,

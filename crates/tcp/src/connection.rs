@@ -169,26 +169,25 @@ impl Connection {
         of_each!(self, end => end.only_receives())
     }
 
-    /// Whether a segment that comes at `time`, before any other, finds it open with nothing to send but acknowledgements, and
-    /// no timer that expires until then. The caller asks papers' ends only where acknowledgements are not delayed: that timer
-    /// is not looked at.
-    #[inline(always)]
-    #[must_use]
-    pub fn will_only_receive(&self, time: Time) -> bool {
-        match self {
-            Connection::Papers(end) => end.only_receives(),
-            Connection::Linux(end) => end.only_receives() && end.is_quiet_until(time),
-        }
-    }
-
-    /// The same with nothing to receive but acknowledgements; of Linux's ends the caller knows that the other end sends
-    /// nothing else.
+    /// Whether a segment that comes at `time`, before any other, finds it open with nothing to receive but acknowledgements, and
+    /// no timer that expires until then but those that [`timer_until`](Connection::timer_until) tells; of Linux's ends the
+    /// caller knows that the other end sends nothing else.
     #[inline(always)]
     #[must_use]
     pub fn will_only_send(&self, time: Time) -> bool {
         match self {
             Connection::Papers(end) => end.only_sends() && time < end.open_timer(),
-            Connection::Linux(end) => end.is_quiet_until(time),
+            Connection::Linux(end) => end.is_open(),
+        }
+    }
+
+    /// The timer of a Linux host's end that expires first, if one does up to `time`.
+    #[inline(always)]
+    #[must_use]
+    pub fn timer_until(&self, time: Time) -> Option<Time> {
+        match self {
+            Connection::Papers(_) => None,
+            Connection::Linux(end) => end.next_timer_before(Time(time.0.saturating_add(1))),
         }
     }
 

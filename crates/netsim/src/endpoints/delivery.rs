@@ -1,6 +1,6 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
-use super::{BURST, Endpoints, Heard, address};
+use super::{BURST, Endpoints, Heard, address, arm};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
 use crate::network::packet::{End, NONE};
@@ -10,7 +10,7 @@ use sluicegate_tcp::Flags;
 
 impl Endpoints {
     /// A packet will be at its end at `time`. What an end does that only acknowledges, or only hears acknowledgements, depends
-    /// on nothing else that may happen until then, unless a timer expires: it is evaluated now. Otherwise it is an event.
+    /// on nothing else that may happen until then but its timers: it is evaluated now. Otherwise it is an event.
     #[inline(always)]
     pub(super) fn will_arrive(&mut self, place: u32, time: Time) {
         let packet = self.network.packets.get(place);
@@ -39,24 +39,53 @@ impl Endpoints {
     /// The same of one that comes to a sender.
     #[inline(always)]
     fn will_be_heard(&mut self, place: u32, time: Time) {
-        let packet = self.network.shared.packets.get(place);
-        let slot = self.slots.get(packet.slot);
-        if slot.hears_next(End::Sender, &packet.segment, time, self.horizon) {
+        if self.hears_next(place, End::Sender, time) {
             return self.acknowledge(place, time);
         }
         self.network.push_delivery(place, time);
     }
 
+    /// Whether the end that a packet comes to at `time` hears of it next. Its timers that expire until then do so now: their
+    /// events will find nothing to do. If not, the packet is expected there.
+    #[inline(always)]
+    fn hears_next(&mut self, place: u32, end: End, time: Time) -> bool {
+        let packet = self.network.shared.packets.get(place);
+        let at = packet.slot;
+        let slot = self.slots.get(at);
+        if !slot.hears_next(end, &packet.segment, time, self.horizon) {
+            return false;
+        }
+        if slot.ends[end as usize].timer_until(time).is_none() || self.expire(at, end, time) {
+            return true;
+        }
+        self.slots.get(at).expected[end as usize] += 1;
+        false
+    }
+
+    /// Lets an end's timers expire that do so up to `time`; false when what it then sends takes an event. They are armed as
+    /// before: what the end hears then may put them off.
+    #[inline(never)]
+    fn expire(&mut self, at: u32, end: End, time: Time) -> bool {
+        while let Some(expiry) = self.slots.get(at).ends[end as usize].timer_until(time) {
+            self.network.engine.evaluated();
+            self.slots.get(at).ends[end as usize].on_timer(expiry);
+            if !self.send_all(at, end, expiry) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The same of one that comes to a receiver. The acknowledgement takes its place.
     #[inline(always)]
     fn will_be_received(&mut self, place: u32, time: Time) {
+        if !self.hears_next(place, End::Receiver, time) {
+            return self.network.push_delivery(place, time);
+        }
         let Network { shared: Shared { engine, packets, flows, .. }, links, paths, ahead, .. } = &mut self.network;
         let packet = packets.get(place);
         let at = packet.slot;
         let slot = self.slots.get(at);
-        if !slot.hears_next(End::Receiver, &packet.segment, time, self.horizon) {
-            return self.network.push_delivery(place, time);
-        }
         engine.evaluated();
         flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
         let ce = packet.ecn == Ecn::CongestionExperienced;
@@ -69,7 +98,7 @@ impl Endpoints {
         if !receiver.may_send() || !receiver.poll_into(time, &mut packet.segment) {
             // Its acknowledgement waits.
             packets.release(place);
-            return self.arm(at, End::Receiver);
+            return arm(engine, slot, at, End::Receiver);
         }
         // What filled a gap may have brought the end of the stream, and it closes too.
         let (more, closes) = (receiver.may_send(), !receiver.only_receives());
@@ -82,16 +111,11 @@ impl Endpoints {
         }
         if event != PacketEvent::Delivery {
             go_on(engine, place, packet, event, heard);
-        } else if slot.hears_next(End::Sender, &packet.segment, heard, self.horizon) {
-            self.acknowledge(place, heard);
         } else {
-            self.network.push_delivery(place, heard);
+            self.will_be_heard(place, heard);
         }
-        if more {
+        if more || closes {
             self.acknowledge_again(at, time);
-        }
-        if closes {
-            self.arm(at, End::Receiver);
         }
         if self.network.engine.waits(PacketEvent::Crossing) {
             self.catch_up();
@@ -125,7 +149,7 @@ impl Endpoints {
     /// Sends what else a receiver has to say at `time`.
     #[cold]
     fn acknowledge_again(&mut self, at: u32, time: Time) {
-        while self.send_one(at, End::Receiver, time) {}
+        self.pump_at(at, End::Receiver, time);
     }
 
     /// A packet has reached the end of its path; the connection whose application is to look at it, if it has one that comes

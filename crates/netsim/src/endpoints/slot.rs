@@ -196,8 +196,8 @@ impl Slot {
         self.transient.as_ref().map_or(Span::ZERO, |transient| transient.access[to as usize].delay)
     }
 
-    /// Whether an end hears of this segment at `time`, which is no later than `horizon`, before anything else happens to it, and
-    /// then only of that. If not, the segment is expected there.
+    /// Whether an end hears of this segment at `time`, which is no later than `horizon`, before anything happens to it but that
+    /// its timers expire, and then only of that. If not, the segment is expected there.
     #[inline(always)]
     #[must_use]
     pub fn hears_next(&mut self, end: End, segment: &Segment, time: Time, horizon: Time) -> bool {
@@ -209,7 +209,7 @@ impl Slot {
         if plain
             && self.expected[end as usize] == 0
             && match end {
-                End::Receiver => receiver.will_only_receive(time),
+                End::Receiver => receiver.only_receives(),
                 End::Sender => time < self.stop && sender.will_only_send(time),
             }
         {

@@ -80,11 +80,22 @@ impl Lane {
             (self.head, self.last) = (entry, (entry.time, entry.owner));
             return true;
         }
-        if self.is_out_of_order(&entry) {
-            return self.insert(entry);
+        if !self.is_out_of_order(&entry) {
+            self.append(entry);
+            return true;
         }
-        self.append(entry);
-        true
+        let near = self.is_near_end(&entry);
+        if near {
+            self.insert(entry);
+        }
+        near
+    }
+
+    /// Whether a packet would come before few others.
+    #[inline(always)]
+    fn is_near_end(&mut self, entry: &Entry) -> bool {
+        let count = self.end.wrapping_sub(self.first);
+        count < STEPS || !entry.before(self.at(self.end.wrapping_sub(STEPS)))
     }
 
     #[inline(always)]
@@ -97,13 +108,9 @@ impl Lane {
 
     /// Adds one that comes before the last.
     #[cold]
-    fn insert(&mut self, entry: Entry) -> bool {
-        let count = self.end.wrapping_sub(self.first);
-        if count >= STEPS && entry.before(self.at(self.end.wrapping_sub(STEPS))) {
-            return false;
-        }
+    fn insert(&mut self, entry: Entry) {
         if entry.before(&self.head) {
-            if count == 0 {
+            if self.first == self.end {
                 self.append(self.head);
             } else {
                 self.make_room();
@@ -111,7 +118,7 @@ impl Lane {
                 *self.at(self.first) = self.head;
             }
             self.head = entry;
-            return true;
+            return;
         }
         let last = *self.at(self.end.wrapping_sub(1));
         self.append(last);
@@ -121,7 +128,6 @@ impl Lane {
             place = place.wrapping_sub(1);
         }
         *self.at(place) = entry;
-        true
     }
 
     #[inline(always)]
@@ -189,9 +195,11 @@ impl Lanes {
     fn push_elsewhere(&mut self, entry: Entry) -> bool {
         let takes = |lane: &Lane| lane.head.time == u64::MAX || !lane.is_out_of_order(&entry);
         let at = self.lanes.iter().position(takes).unwrap_or(LANES - 1);
-        let added = self.lanes[at].push(entry);
+        if !self.lanes[at].push(entry) {
+            return false;
+        }
         self.find_first();
-        added
+        true
     }
 
     #[inline(always)]
