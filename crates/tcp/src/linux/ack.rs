@@ -152,9 +152,10 @@ impl Sender {
         }
         self.control(newly, newly_lost, &seen);
         self.phase = match rexmit {
-            Rexmit::None => Phase::New,
-            Rexmit::Lost => Phase::Lost { push: true },
             Rexmit::New => Phase::NewFirst,
+            _ if self.waits_for_pace() => Phase::Idle,
+            Rexmit::Lost => Phase::Lost { push: true },
+            Rexmit::None => Phase::New,
         };
         (self.sent_now, self.head_resent) = (false, false);
     }
@@ -192,7 +193,7 @@ impl Sender {
                 first = first.or(Some(packet.sent));
                 last = Some(packet.sent);
                 reordered = reordered.min(packet.start);
-                seen.original_acked |= packet.end <= self.high;
+                seen.original_acked |= packet.end <= self.episode.high;
             }
             if !packet.sacked {
                 self.window.delivered += 1;

@@ -17,7 +17,7 @@ use super::sender::Sender;
 impl Sender {
     /// An acknowledgement after a timeout (tcp_process_loss): what is to be sent.
     pub(super) fn on_ack_after_timeout(&mut self, seen: &Seen) -> Rexmit {
-        let recovered = self.window.una >= self.high;
+        let recovered = self.window.una >= self.episode.high;
         if seen.advanced && self.undo_timeout(false) {
             return Rexmit::None;
         }
@@ -26,13 +26,13 @@ impl Sender {
             if seen.original_acked && self.undo_timeout(true) {
                 return Rexmit::None;
             }
-            if self.window.nxt > self.high {
+            if self.window.nxt > self.episode.high {
                 if seen.sacked || seen.duplicates > 0 {
                     // Step 3.a: it was a loss.
                     self.frto = false;
                 }
             } else if seen.advanced && !recovered {
-                self.high = self.window.nxt;
+                self.episode.high = self.window.nxt;
                 // Step 2.b: new data, if there is any.
                 if self.sendable(self.window.nxt) && self.wnd_end() > self.window.nxt {
                     return Rexmit::New;
@@ -52,8 +52,9 @@ impl Sender {
         let state = self.window.state;
         let new_recovery = state < State::Recovery;
         self.lose_after_timeout();
-        if state <= State::Disorder || self.high <= self.window.una || (state == State::Loss && !self.timed_out) {
-            self.undo.prior_ssthresh = self.current_ssthresh();
+        if state <= State::Disorder || self.episode.high <= self.window.una || (state == State::Loss && !self.timed_out)
+        {
+            self.episode.undo.prior_ssthresh = self.current_ssthresh();
             self.refresh();
             self.window.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.cc.ssthresh(&self.window);
@@ -67,7 +68,7 @@ impl Sender {
             self.rack.reordering = self.rack.reordering.min(super::sender::DUP_THRESH as u16);
         }
         self.set_state(State::Loss);
-        self.high = self.window.nxt;
+        self.episode.high = self.window.nxt;
         self.probe = None;
         self.feedback.reduced();
         self.frto = new_recovery || self.timed_out;

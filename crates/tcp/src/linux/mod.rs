@@ -10,6 +10,7 @@
 //! | `ack` | what an acknowledgement does | |
 //! | `prediction` | the fast path of plain acknowledgements | |
 //! | `queue` | what is under way, in order of the stream and of sending | |
+//! | `lazy` | state that most connections never need | |
 //! | `ring` | a queue of packets, by number | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
@@ -45,6 +46,7 @@ pub(crate) mod clock;
 mod ecn;
 mod end;
 mod frto;
+mod lazy;
 mod pacing;
 mod prediction;
 mod prr;

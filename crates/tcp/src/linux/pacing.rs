@@ -90,6 +90,11 @@ impl Pacing {
         false
     }
 
+    /// Whether something waits for it that may not go yet.
+    pub fn is_waiting(&self, now: Time) -> bool {
+        self.release == self.next && self.next > now && !self.in_burst(now)
+    }
+
     /// Whether what waited may go.
     pub fn release(&mut self, now: Time) -> bool {
         let due = self.release <= now;

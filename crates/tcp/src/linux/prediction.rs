@@ -48,7 +48,11 @@ impl Sender {
         self.cc.on_acked(&mut self.window, acked, Some(latest));
         self.cc.on_ack(&mut self.window, false);
         self.rack.update_window(prior, self.window.delivered);
-        self.set_timer();
+        // What goes out now mostly sets it.
+        self.timer_due = !self.queue.is_empty();
+        if !self.timer_due {
+            self.set_timer();
+        }
         self.cc.grow(&mut self.window, acked);
         self.cwnd_stamp = now;
         self.pacing.update(&mut self.window);

@@ -45,11 +45,11 @@ impl Sender {
     /// A reduction begins: the controller says how far (tcp_init_cwnd_reduction).
     pub(super) fn begin_reduction(&mut self) {
         self.refresh();
-        self.high = self.window.nxt;
+        self.episode.high = self.window.nxt;
         self.probe = None;
         self.window.count = 0;
         self.window.prior_cwnd = self.window.cwnd;
-        self.prr = Prr::default();
+        self.episode.prr = Prr::default();
         self.window.ssthresh = self.cc.ssthresh(&self.window);
         self.feedback.reduced();
     }
@@ -61,7 +61,7 @@ impl Sender {
         }
         let (in_flight, restores) = (self.queue.in_flight(), advanced && lost == 0);
         let window = &mut self.window;
-        let allowed = self.prr.allowed(in_flight, window.ssthresh, window.prior_cwnd, newly, restores);
+        let allowed = self.episode.prr.allowed(in_flight, window.ssthresh, window.prior_cwnd, newly, restores);
         window.cwnd = in_flight.saturating_add(allowed).max(1);
     }
 
@@ -70,7 +70,7 @@ impl Sender {
         if self.cc.governs() {
             return;
         }
-        if self.window.ssthresh < INFINITE && (self.window.state == State::Cwr || self.undo.marker.is_some()) {
+        if self.window.ssthresh < INFINITE && (self.window.state == State::Cwr || self.episode.undo.marker.is_some()) {
             self.window.cwnd = self.window.ssthresh;
             self.cwnd_stamp = self.window.now;
         }
@@ -80,10 +80,10 @@ impl Sender {
 
     /// A mark begins a reduction (tcp_enter_cwr).
     pub(super) fn enter_cwr(&mut self) {
-        self.undo.prior_ssthresh = 0;
+        self.episode.undo.prior_ssthresh = 0;
         if self.window.state < State::Cwr {
-            self.counters.mark_responses += 1;
-            self.undo.marker = None;
+            self.episode.counters.mark_responses += 1;
+            self.episode.undo.marker = None;
             self.begin_reduction();
             self.set_state(State::Cwr);
         }

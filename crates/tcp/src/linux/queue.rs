@@ -2,9 +2,9 @@
 
 mod order;
 
+use super::lazy::{Initial, Lazy};
 use super::ring::Ring;
 use crate::segment::SACK_BLOCKS;
-use alloc::boxed::Box;
 use core::ops::Range;
 use sluicegate_base::Time;
 
@@ -66,22 +66,34 @@ pub(super) struct Queue {
     packets: Ring<Packet>,
     /// How many packets were ever sent again. While none was, the order of sending is that of the stream.
     repeated: u32,
-    /// Else the packets sent first and last of those in the order of sending (tsorted_sent_queue): all that are not reported,
-    /// but for what was lost and the first in it.
-    first_sent: u32,
-    last_sent: u32,
-    /// The ranges that the last acknowledgement with any reported.
-    reported: Option<Box<[(u64, u64); SACK_BLOCKS]>>,
     /// How many are reported, lost, and sent again (sacked_out, lost_out, retrans_out).
     pub sacked_out: u32,
     pub lost_out: u32,
     pub resent_out: u32,
     /// How many are not in the network; less than zero where more of what was sent again is.
     absent: u32,
-    /// The end of the highest one reported; zero: none is.
+    /// From when anything was reported, lost or sent again on.
+    marks: Lazy<Marks>,
+}
+
+/// What is known of packets that were reported, lost or sent again.
+#[derive(Clone, Debug)]
+struct Marks {
+    /// The ranges that the last acknowledgement with any reported.
+    reported: [(u64, u64); SACK_BLOCKS],
+    /// The end of the highest packet reported; zero: none is.
     highest: u64,
     /// No packet before the one with this number is lost and waits to be sent again (retransmit_skb_hint).
     hint: u32,
+    /// While a packet was ever sent again, those sent first and last of the packets in the order of sending (tsorted_sent_queue):
+    /// all that are not reported, but for what was lost and the first in it.
+    first_sent: u32,
+    last_sent: u32,
+}
+
+impl Initial for Marks {
+    const INITIAL: &'static Marks =
+        &Marks { reported: [(0, 0); SACK_BLOCKS], highest: 0, hint: NOBODY, first_sent: NOBODY, last_sent: NOBODY };
 }
 
 impl Queue {
@@ -89,15 +101,11 @@ impl Queue {
         Queue {
             packets: Ring::default(),
             repeated: 0,
-            first_sent: NOBODY,
-            last_sent: NOBODY,
-            reported: None,
             sacked_out: 0,
             lost_out: 0,
             resent_out: 0,
             absent: 0,
-            highest: 0,
-            hint: NOBODY,
+            marks: Lazy::default(),
         }
     }
 
@@ -215,8 +223,8 @@ impl Queue {
             self.repeated -= u32::from(packet.ever_resent);
             self.count();
         }
-        if self.highest <= packet.end {
-            self.highest = 0;
+        if self.marks.highest > 0 && self.marks.highest <= packet.end {
+            self.marks.highest = 0;
         }
         Some(packet)
     }
@@ -259,7 +267,7 @@ impl Queue {
         packet.lost = false;
         (packet.sacked, packet.sampled) = (true, true);
         self.sacked_out += 1;
-        self.highest = self.highest.max(packet.end);
+        self.marks.highest = self.marks.highest.max(packet.end);
         self.count();
     }
 
@@ -286,7 +294,7 @@ impl Queue {
             self.lost_out += 1;
         }
         let first = self.hint().map_or(index, |hint| hint.min(index));
-        self.hint = self.packets.number(first);
+        self.marks.hint = self.packets.number(first);
         self.count();
         news
     }
@@ -308,13 +316,13 @@ impl Queue {
             let packet = &self.packets[index];
             packet.lost && !packet.sacked && !packet.resent
         });
-        self.hint = found.map_or(NOBODY, |index| self.packets.number(index));
+        self.marks.hint = found.map_or(NOBODY, |index| self.packets.number(index));
         found
     }
 
     /// Where to begin to look for it: at the first, where that packet has left.
     fn hint(&self) -> Option<usize> {
-        self.index(self.hint).map(|index| if index < self.packets.len() { index } else { 0 })
+        self.index(self.marks.hint).map(|index| if index < self.packets.len() { index } else { 0 })
     }
 
     /// How many packets from this one on are lost, not yet repaired, and left in one burst.
@@ -331,13 +339,13 @@ impl Queue {
 
     /// The end of the highest packet reported, or the first byte not acknowledged (tcp_highest_sack_seq).
     pub fn highest(&self, una: u64) -> u64 {
-        self.highest.max(una)
+        self.marks.highest.max(una)
     }
 
     /// The ranges that an acknowledgement reports, but for what the last one did: packets are reported once.
     pub fn news(&mut self, ranges: impl Iterator<Item = (u64, u64)>) -> [(u64, u64); SACK_BLOCKS] {
-        let known = self.reported.get_or_insert_with(Box::default);
-        let before = core::mem::take(&mut **known);
+        let known = &mut self.marks.reported;
+        let before = core::mem::take(known);
         let mut news = [(0, 0); SACK_BLOCKS];
         for (at, range) in ranges.take(SACK_BLOCKS).enumerate() {
             known[at] = range;

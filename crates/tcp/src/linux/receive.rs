@@ -138,27 +138,27 @@ impl Receiver {
         self.srtt = srtt;
     }
 
-    /// How far the timestamp of a segment lies before the one to echo, in milliseconds.
+    /// How far the timestamp of a segment that has one lies before the one to echo, in milliseconds.
     #[inline(always)]
     pub fn age(&self, segment: &Segment) -> u32 {
         let age = self.recent_stamp.wrapping_sub(segment.options.stamp);
-        if segment.options.has(Options::STAMPED) && age <= i32::MAX as u32 { age } else { 0 }
+        if age <= i32::MAX as u32 { age } else { 0 }
     }
 
-    /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing, or the
-    /// timestamp is older (RFC 7323, Sec. 4.3).
+    /// A segment with a timestamp comes, with data or without: that is the one to echo unless something before it is missing,
+    /// or it is older (RFC 7323, Sec. 4.3).
     #[inline]
     pub fn on_stamp(&mut self, segment: &Segment, age: u32) {
-        if segment.seq <= self.acked && age == 0 && segment.options.has(Options::STAMPED) {
+        if segment.seq <= self.acked && age == 0 {
             self.recent_stamp = segment.options.stamp;
         }
     }
 
-    /// A segment comes on an open connection: what it echoes measures a round trip (tcp_rcv_rtt_measure_ts).
+    /// A segment with a timestamp comes on an open connection: what it echoes measures a round trip (tcp_rcv_rtt_measure_ts).
     #[inline]
     pub fn on_echo(&mut self, segment: &Segment, now: Time) {
         let echo = segment.options.echo;
-        if !segment.options.has(Options::STAMPED) || echo == self.last_echo {
+        if echo == self.last_echo {
             return;
         }
         self.last_echo = echo;

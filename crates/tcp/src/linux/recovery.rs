@@ -15,13 +15,13 @@ impl Sender {
     /// An acknowledgement that is no plain one. What is to be sent after it.
     pub(super) fn alert(&mut self, prior_una: u64, seen: &mut Seen) -> Rexmit {
         if seen.ece {
-            self.undo.prior_ssthresh = 0;
+            self.episode.undo.prior_ssthresh = 0;
         }
         if self.window.state == State::Open {
-            self.undo.stamp = 0;
-        } else if self.window.una >= self.high {
+            self.episode.undo.stamp = 0;
+        } else if self.window.una >= self.episode.high {
             match self.window.state {
-                State::Cwr if self.window.una != self.high => {
+                State::Cwr if self.window.una != self.episode.high => {
                     self.end_reduction();
                     self.set_state(State::Open);
                 }
@@ -91,12 +91,12 @@ impl Sender {
 
     /// A recovery begins (tcp_enter_recovery).
     pub(super) fn enter_recovery(&mut self, marked: bool) {
-        self.counters.fast_retransmits += 1;
-        self.undo.prior_ssthresh = 0;
+        self.episode.counters.fast_retransmits += 1;
+        self.episode.undo.prior_ssthresh = 0;
         self.begin_undo();
         if !self.in_reduction() {
             if !marked {
-                self.undo.prior_ssthresh = self.current_ssthresh();
+                self.episode.undo.prior_ssthresh = self.current_ssthresh();
             }
             self.begin_reduction();
         }
@@ -106,7 +106,7 @@ impl Sender {
     /// Nothing is lost: a mark may begin a reduction (tcp_try_to_open).
     fn try_to_open(&mut self, seen: &Seen) {
         if !self.queue.any_resent() {
-            self.undo.stamp = 0;
+            self.episode.undo.stamp = 0;
         }
         if seen.ece && !self.cc.answers_marks() {
             self.enter_cwr();
@@ -122,7 +122,7 @@ impl Sender {
         let state = if disorder { State::Disorder } else { State::Open };
         if state != self.window.state {
             self.set_state(state);
-            self.high = self.window.nxt;
+            self.episode.high = self.window.nxt;
         }
     }
 }

@@ -26,7 +26,7 @@ impl Sender {
                 self.on_reported(index, seen);
             }
         }
-        if self.window.state != State::Loss || self.undo.marker.is_some() {
+        if self.window.state != State::Loss || self.episode.undo.marker.is_some() {
             if let Some(start) = seen.reordered {
                 self.note_reordering(start);
             }
@@ -45,13 +45,13 @@ impl Sender {
         }
         let packets = (end - start).div_ceil(self.window.mss.into()) as i32;
         if end <= prior_una {
-            self.undo.on_duplicates(end, packets);
+            self.episode.undo.on_duplicates(end, packets);
             return;
         }
         for index in self.queue.covered(start, end) {
             let packet = *self.queue.at(index);
             if packet.ever_resent {
-                self.undo.on_duplicates(packet.end, 1);
+                self.episode.undo.on_duplicates(packet.end, 1);
                 if packet.sacked {
                     seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
                 }
@@ -78,7 +78,7 @@ impl Sender {
             if packet.start < self.queue.highest(self.window.una) {
                 seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
             }
-            seen.original_acked |= packet.end <= self.high;
+            seen.original_acked |= packet.end <= self.episode.high;
             seen.first_sack = seen.first_sack.or(Some(packet.sent));
             seen.last_sack = Some(packet.sent);
         }

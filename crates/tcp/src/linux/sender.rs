@@ -3,6 +3,7 @@
 use super::buffers::Buffers;
 use super::cc::{Controller, Event, INFINITE, State, Window};
 use super::ecn::Feedback;
+use super::lazy::{Initial, Lazy};
 use super::pacing::Pacing;
 use super::prr::Prr;
 use super::queue::Queue;
@@ -55,8 +56,7 @@ pub struct Sender {
     pub(super) queue: Queue,
     pub(super) rtt: Rtt,
     pub(super) rack: Rack,
-    pub(super) prr: Prr,
-    pub(super) undo: Undo,
+    pub(super) episode: Lazy<Episode>,
     /// If the controller governs or asks for samples.
     pub(super) rate: Option<Box<Rate>>,
     pub(super) pacing: Pacing,
@@ -76,8 +76,6 @@ pub struct Sender {
     pub(super) burst_end: u64,
     pub(super) burst_pushed: bool,
     pub(super) small_end: u64,
-    /// What must be acknowledged for a recovery or a reduction to be over (high_seq).
-    pub(super) high: u64,
     /// Until when a tail loss probe is under way, and whether it was sent before (tlp_high_seq, tlp_retrans).
     pub(super) probe: Option<NonZeroU64>,
     pub(super) probe_resent: bool,
@@ -89,6 +87,8 @@ pub struct Sender {
     pub(super) timer: Option<Timer>,
     timer_set: Time,
     pub(super) timer_span: Span,
+    /// Whether it is to be set anew once new data has gone out as far as it may, unless that sets it.
+    pub(super) timer_due: bool,
     pub(super) phase: Phase,
     /// Whether the head of the queue was sent again in this phase.
     pub(super) head_resent: bool,
@@ -103,13 +103,32 @@ pub struct Sender {
     pub(super) usage_end: u64,
     /// The timestamp that the other end echoes, in this acknowledgement; zero: none.
     pub(super) echo: u32,
-    pub(super) counters: Counters,
+    /// How many segments have gone out.
+    pub(super) segments: u64,
 }
 
-/// What is counted, as [`SendCounters`] says.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is known of a recovery or a reduction: from the first one on.
+#[derive(Clone, Debug)]
+pub(super) struct Episode {
+    pub prr: Prr,
+    pub undo: Undo,
+    /// What must be acknowledged for it to be over (high_seq).
+    pub high: u64,
+    pub counters: Counters,
+}
+
+impl Initial for Episode {
+    const INITIAL: &'static Episode = &Episode {
+        prr: Prr { delivered: 0, out: 0 },
+        undo: Undo { marker: None, resent: 0, stamp: 0, prior_ssthresh: 0 },
+        high: 0,
+        counters: Counters { retransmissions: 0, timeouts: 0, fast_retransmits: 0, mark_responses: 0 },
+    };
+}
+
+/// What is counted beside segments, as [`SendCounters`] says.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Counters {
-    pub segments: u64,
     pub retransmissions: u32,
     pub timeouts: u32,
     pub fast_retransmits: u32,
@@ -223,15 +242,13 @@ impl From<SenderConfig> for Sender {
             wnd_most: window,
             buffers: None,
             rack: Rack::default(),
-            prr: Prr::default(),
-            undo: Undo::default(),
+            episode: Lazy::default(),
             written: 0,
             closed: false,
             burst_start: 0,
             burst_end: 0,
             burst_pushed: false,
             small_end: 0,
-            high: 0,
             probe: None,
             probe_resent: false,
             frto: false,
@@ -239,6 +256,7 @@ impl From<SenderConfig> for Sender {
             timer: None,
             timer_set: Time::ZERO,
             timer_span: Span::ZERO,
+            timer_due: false,
             phase: Phase::Idle,
             head_resent: false,
             sent_now: false,
@@ -248,7 +266,7 @@ impl From<SenderConfig> for Sender {
             cwnd_used: 0,
             usage_end: 0,
             echo: 0,
-            counters: Counters::default(),
+            segments: 0,
         };
         if let Some(opened) = opened {
             sender.opened(opened);
@@ -371,7 +389,7 @@ impl Sender {
         if self.queue.is_empty() {
             return;
         }
-        self.counters.timeouts += 1;
+        self.episode.counters.timeouts += 1;
         self.enter_loss();
         self.timed_out = true;
         self.rtt.back_off();
@@ -485,9 +503,9 @@ impl Sender {
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        let Counters { segments, retransmissions, timeouts, fast_retransmits, mark_responses } = self.counters;
+        let Counters { retransmissions, timeouts, fast_retransmits, mark_responses } = self.episode.counters;
         SendCounters {
-            segments,
+            segments: self.segments,
             retransmissions: retransmissions.into(),
             timeouts: timeouts.into(),
             fast_retransmits: fast_retransmits.into(),

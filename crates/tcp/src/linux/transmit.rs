@@ -20,13 +20,22 @@ impl Sender {
     /// The next segment of new data, and the end of it if no other follows.
     #[inline(always)]
     fn poll_new(&mut self, segment: &mut Segment) -> bool {
-        let sent = self.may_send_new() && self.emit_new(segment);
-        self.sent_now |= sent;
-        if !sent || !self.goes_on() {
+        let sends = self.may_send_new();
+        if sends {
+            self.emit_new(segment);
+            self.sent_now = true;
+        }
+        if !sends || !self.goes_on() {
             self.end_new();
             self.phase = Phase::Idle;
         }
-        sent
+        sends
+    }
+
+    /// Whether only the pace holds back what is there to send: it will be asked again in time, and until then nothing goes out.
+    pub(super) fn waits_for_pace(&self) -> bool {
+        let (left, mss) = (self.written.saturating_sub(self.window.nxt), u64::from(self.window.mss));
+        self.pacing.is_waiting(self.window.now) && left >= mss && self.queue.in_flight() < self.window.cwnd
     }
 
     /// What goes out before new data.
@@ -48,7 +57,8 @@ impl Sender {
                 Phase::Probe => {
                     self.phase = Phase::Idle;
                     self.begins_probe();
-                    if self.send_new(segment) {
+                    if self.sendable(self.window.nxt) {
+                        self.send_new(segment);
                         self.validate(false);
                         self.probe_sent(false);
                         return true;
@@ -56,11 +66,12 @@ impl Sender {
                     self.rearm();
                 }
                 Phase::NewFirst => {
-                    if self.may_send_new() && self.send_new(segment) {
+                    if self.may_send_new() {
+                        self.send_new(segment);
                         self.sent_now = true;
                         return true;
                     }
-                    let sent = self.window.nxt > self.high;
+                    let sent = self.window.nxt > self.episode.high;
                     self.end_new();
                     if sent {
                         self.phase = Phase::Idle;
@@ -73,8 +84,7 @@ impl Sender {
                     if self.send_lost(segment) {
                         return true;
                     }
-                    if self.head_resent {
-                        self.head_resent = false;
+                    if core::mem::take(&mut self.head_resent) {
                         self.arm(Timer::Retransmission, self.rtt.rto());
                     }
                     self.sent_now = false;
@@ -104,7 +114,7 @@ impl Sender {
         }
         self.send_again(index, true, segment);
         if self.in_reduction() {
-            self.prr.out += 1;
+            self.episode.prr.out += 1;
         }
         true
     }
@@ -225,10 +235,12 @@ impl Sender {
         if self.sent_now || limited {
             self.validate(limited);
         }
-        if self.sent_now {
+        let due = core::mem::take(&mut self.timer_due);
+        if core::mem::take(&mut self.sent_now) {
             self.schedule_probe(false);
+        } else if due {
+            self.set_timer();
         }
-        self.sent_now = false;
         match &mut self.buffers {
             Some(buffers) if self.window.nxt < self.written => buffers.settle(self.window.nxt, self.wnd_most),
             _ => self.buffers = None,
@@ -286,17 +298,14 @@ impl Sender {
         u64::from(self.window.mss).min(self.written.saturating_sub(at)) as u32
     }
 
-    /// The next new segment goes out, if there is one.
+    /// The next new segment, which there must be, goes out.
     #[inline(never)]
-    fn send_new(&mut self, segment: &mut Segment) -> bool {
-        self.emit_new(segment)
+    fn send_new(&mut self, segment: &mut Segment) {
+        self.emit_new(segment);
     }
 
     #[inline(always)]
-    fn emit_new(&mut self, segment: &mut Segment) -> bool {
-        if !self.sendable(self.window.nxt) {
-            return false;
-        }
+    fn emit_new(&mut self, segment: &mut Segment) {
         // It is one of a burst, whose end may cut it.
         let start = self.window.nxt;
         let most = if self.burst_end > start { self.burst_end.min(self.written) } else { self.written };
@@ -313,7 +322,7 @@ impl Sender {
         self.queue.push(packet);
         self.window.nxt = end;
         if self.in_reduction() {
-            self.prr.out += 1;
+            self.episode.prr.out += 1;
         }
         // After new data a probe is scheduled anew, where one may be (end_new).
         let probes = matches!(self.phase, Phase::New) && self.may_probe();
@@ -325,7 +334,6 @@ impl Sender {
         segment.set(start, len, flags);
         // So does a burst of several, once, so that what merges packets on the way ends with it (__tcp_transmit_skb).
         self.fill(segment, push || (len > 0 && self.pacing.ends_burst()));
-        true
     }
 
     /// A packet goes out again.
@@ -336,9 +344,9 @@ impl Sender {
         let packet = self.record(len, index, false);
         self.queue.send_again(index, packet, repair);
         if repair {
-            self.undo.on_resent(self.rtt.clock.stamp(self.window.now));
+            self.episode.undo.on_resent(self.rtt.clock.stamp(self.window.now));
         }
-        self.counters.retransmissions += 1;
+        self.episode.counters.retransmissions += 1;
         let flags = self.feedback.label(Flags::default().with_if(fin, Flags::FIN), false);
         segment.set(old.start, len, flags);
         self.fill(segment, old.push || self.pacing.ends_burst());
@@ -354,7 +362,7 @@ impl Sender {
             self.cc.on_event(&mut self.window, Event::Restart(pause));
         }
         self.last_sent = self.window.now;
-        self.counters.segments += 1;
+        self.segments += 1;
         self.pacing.on_sent(&self.window, len, self.window.now);
         if let Some(rate) = &mut self.rate {
             rate.on_sent(index, &mut self.window, in_flight, nothing_out);

@@ -16,7 +16,7 @@ use super::sender::Sender;
 use core::num::NonZeroU64;
 
 /// The state of one connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// The byte after the first that was not acknowledged when the episode began; none: there is nothing to take back
     /// (undo_marker).
@@ -49,10 +49,10 @@ impl Undo {
 impl Sender {
     /// An episode begins (tcp_init_undo).
     pub(super) fn begin_undo(&mut self) {
-        self.undo.marker = NonZeroU64::new(self.window.una + 1);
+        self.episode.undo.marker = NonZeroU64::new(self.window.una + 1);
         let probes = u32::from(self.probe.is_some() && self.probe_resent);
         let resent = (self.queue.resent_out + probes) as i32;
-        self.undo.resent = if resent == 0 { -1 } else { resent };
+        self.episode.undo.resent = if resent == 0 { -1 } else { resent };
     }
 
     /// Whether the echoed timestamp is from before this one (tcp_tsopt_ecr_before).
@@ -67,11 +67,11 @@ impl Sender {
 
     /// Whether what was taken for lost had only been late (tcp_packet_delayed).
     fn was_late(&self) -> bool {
-        self.undo.stamp == 0 || self.echoes_before(self.undo.stamp)
+        self.episode.undo.stamp == 0 || self.echoes_before(self.episode.undo.stamp)
     }
 
     fn may_undo(&self) -> bool {
-        self.undo.marker.is_some() && (self.undo.resent == 0 || self.was_late())
+        self.episode.undo.marker.is_some() && (self.episode.undo.resent == 0 || self.was_late())
     }
 
     /// Window and threshold go back (tcp_undo_cwnd_reduction). `found`: nothing is lost any more.
@@ -79,16 +79,16 @@ impl Sender {
         if found {
             self.queue.find_all();
         }
-        if self.undo.prior_ssthresh != 0 {
+        if self.episode.undo.prior_ssthresh != 0 {
             self.refresh();
             self.window.cwnd = self.cc.undo(&self.window).max(1);
-            if self.undo.prior_ssthresh > self.window.ssthresh {
-                self.window.ssthresh = self.undo.prior_ssthresh;
+            if self.episode.undo.prior_ssthresh > self.window.ssthresh {
+                self.window.ssthresh = self.episode.undo.prior_ssthresh;
                 self.feedback.restored();
             }
         }
         self.cwnd_stamp = self.window.now;
-        self.undo.marker = None;
+        self.episode.undo.marker = None;
         // Losses are looked for again.
         self.rack.advanced = true;
     }
@@ -105,7 +105,7 @@ impl Sender {
 
     /// Every repetition came twice (tcp_try_undo_dsack).
     pub(super) fn undo_for_duplicates(&mut self) -> bool {
-        let undo = self.undo.marker.is_some() && self.undo.resent == 0;
+        let undo = self.episode.undo.marker.is_some() && self.episode.undo.resent == 0;
         if undo {
             self.rack.persist_longer();
             self.undo_reduction(false);
@@ -116,7 +116,7 @@ impl Sender {
     /// Some of what the recovery is for is acknowledged: whether by a late original while repetitions are out, so that nothing
     /// more is to be sent again (tcp_try_undo_partial).
     pub(super) fn undo_in_part(&mut self, prior_una: u64) -> bool {
-        if self.undo.marker.is_none() || !self.was_late() {
+        if self.episode.undo.marker.is_none() || !self.was_late() {
             return false;
         }
         self.note_reordering(prior_una);
@@ -124,7 +124,7 @@ impl Sender {
             return true;
         }
         if !self.queue.any_resent() {
-            self.undo.stamp = 0;
+            self.episode.undo.stamp = 0;
         }
         self.undo_reduction(true);
         self.keep_open();

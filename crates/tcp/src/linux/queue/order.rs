@@ -5,7 +5,7 @@ use super::{NOBODY, Queue};
 impl Queue {
     /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
     pub fn first_sent(&mut self) -> Option<usize> {
-        let mut first = if self.repeated > 0 { self.index(self.first_sent) } else { self.ordered_from(0) };
+        let mut first = if self.repeated > 0 { self.index(self.marks.first_sent) } else { self.ordered_from(0) };
         while let Some(index) = first.filter(|&index| !self.packets[index].may_be_lost()) {
             first = self.sent_after(index);
             self.leave_order(index);
@@ -30,35 +30,35 @@ impl Queue {
 
     /// A packet is in the order of sending from now on, the last.
     pub(super) fn order_last(&mut self, index: usize) {
-        let (number, before) = (self.packets.number(index), self.last_sent);
+        let (number, before) = (self.packets.number(index), self.marks.last_sent);
         let packet = &mut self.packets[index];
         (packet.earlier, packet.later, packet.ordered) = (before, NOBODY, true);
         match self.index(before) {
             Some(before) => self.packets[before].later = number,
-            None => self.first_sent = number,
+            None => self.marks.first_sent = number,
         }
-        self.last_sent = number;
+        self.marks.last_sent = number;
     }
 
     /// The first packet of the stream is the first in the order.
     pub(super) fn order_first(&mut self) {
-        let after = self.first_sent;
-        let packet = &mut self.packets[0];
-        (packet.earlier, packet.later, packet.ordered) = (NOBODY, after, true);
+        self.packets[0].ordered = true;
         if self.repeated == 0 {
             return;
         }
+        let after = self.marks.first_sent;
+        (self.packets[0].earlier, self.packets[0].later) = (NOBODY, after);
         let number = self.packets.number(0);
         match self.index(after) {
             Some(after) => self.packets[after].earlier = number,
-            None => self.last_sent = number,
+            None => self.marks.last_sent = number,
         }
-        self.first_sent = number;
+        self.marks.first_sent = number;
     }
 
     /// A packet is about to be sent again: from now on the order is kept.
     pub(super) fn order_all(&mut self) {
-        (self.first_sent, self.last_sent) = (NOBODY, NOBODY);
+        (self.marks.first_sent, self.marks.last_sent) = (NOBODY, NOBODY);
         for index in 0..self.packets.len() {
             if self.packets[index].ordered {
                 self.order_last(index);
@@ -75,11 +75,11 @@ impl Queue {
         let (earlier, later) = (packet.earlier, packet.later);
         match self.index(earlier) {
             Some(earlier) => self.packets[earlier].later = later,
-            None => self.first_sent = later,
+            None => self.marks.first_sent = later,
         }
         match self.index(later) {
             Some(later) => self.packets[later].earlier = earlier,
-            None => self.last_sent = earlier,
+            None => self.marks.last_sent = earlier,
         }
     }
 }
