@@ -234,7 +234,9 @@ def json_queue(disciplines: list[Declaration], beside: list[Declaration]) -> Dec
 
 def json_schema(declarations: Declaration) -> Declaration:
     queue = {"$ref": "#/$defs/queue"}
-    dumbbell = json_table(declarations["network"]["fields"], reverse=json_table(declarations["reverse"]["fields"]))
+    shaper = json_table(declarations["shaper"]["fields"])
+    reverse = json_table(declarations["reverse"]["fields"], shaper=shaper, queue=queue)
+    dumbbell = json_table(declarations["network"]["fields"], reverse=reverse, shaper=shaper)
     links = {"type": "array", "minItems": 1, "items": json_table(declarations["link"]["fields"])}
     flows = [json_table(source["fields"], kind={"const": source["name"]}) for source in declarations["sources"]]
     change = json_table(declarations["change"]["fields"], value={"description": "The value that it gets."})

@@ -3105,6 +3105,38 @@ class Link(Declared, role="link"):
 
 
 @dataclass(frozen=True)
+class Shaper(Declared, role="shaper"):
+    """A shaper beside a link of a dumbbell, with the discipline under study; the link keeps a plain buffer.
+
+    Attributes:
+        rate: Its rate, or a part of the line's, such as "95 %", in whole kbit/s. Of a trace it is a part of the
+            mean rate. (bit/s; default: 95 %; OpenWrt, SQM: 90 to 95 % of what is measured)
+        framing: What it counts around each packet, as that of a link. (default: that of the line; tc-cake(8);
+            tc-stab(8))
+        frame_min: The least frame, framing included. (B; default: as the name of framing says, else that of the
+            line; at least 0 and at most 1000; tc-cake(8), mpu)
+        cells: The cells that carry frames. (default: as the name of framing says, else those of the line;
+            tc-cake(8), atm and ptm)
+        burst: What it sends at once after a pause: the bytes of its token bucket, which is that of Linux's htb.
+            CAKE shapes by itself, without a burst. (B; default: what it sends in 1 ms, 1514 B at least, as
+            sluicegate tc has it; at least 1; tc-htb(8))
+        position: Whether packets meet it before the line or behind it. (default: before; behind for the forward
+            direction of a two-way dumbbell, an access line's download; Sluicegate)
+        buffer: What the line's own queue holds, that of its modem: Drop Tail. (packets; default: the limit of
+            [queue.drop_tail] where there is one, else 1000 packets; at least 1; Sluicegate)
+    """
+
+    _: KW_ONLY
+    rate: str = "95 %"
+    framing: str | None = None
+    frame_min: int | str | None = None
+    cells: Literal["none", "atm", "ptm"] | None = None
+    burst: int | str | None = None
+    position: Literal["before", "behind"] | None = None
+    buffer: int | str | None = None
+
+
+@dataclass(frozen=True)
 class Reverse(Declared, role="reverse"):
     """The opposite direction of a dumbbell, where it differs: all else is as forward.
 
@@ -3134,6 +3166,8 @@ class Reverse(Declared, role="reverse"):
             time and rate. The discipline does not hear of these changes. (default: as forward; Netravali et al.
             2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: After which the trace begins anew. (default: as forward; at least 0.001 s; Mahimahi)
+        shaper: A shaper before the modem of this direction, or behind the line.
+        queue: Its own discipline; None for that of the forward direction.
     """
 
     _: KW_ONLY
@@ -3150,6 +3184,9 @@ class Reverse(Declared, role="reverse"):
     reordering: bool | None = None
     trace: str | None = None
     trace_period: str | None = None
+
+    shaper: Shaper | None = None
+    queue: Discipline | None = None
 
 
 @dataclass(frozen=True)
@@ -3196,6 +3233,7 @@ class Dumbbell(Declared, role="network"):
         trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
             last rate lasts; at least 0.001 s; Mahimahi)
         reverse: How the opposite direction differs, which is then a link under study, too.
+        shaper: A shaper behind the line, or before it, where the discipline then is.
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
             default.
     """
@@ -3220,4 +3258,5 @@ class Dumbbell(Declared, role="network"):
     trace_period: str | None = None
 
     reverse: Reverse | None = None
+    shaper: Shaper | None = None
     queue: Discipline | AqmFactory | None = None

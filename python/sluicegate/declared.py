@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from .custom_aqm import Aqm
 from .quantities import toml_inline
 
-Role = Literal["queue", "flows", "class", "link", "network", "reverse"]
+Role = Literal["queue", "flows", "class", "link", "network", "reverse", "shaper"]
 """The part of a scenario that an object describes."""
 
 PROBES = {
@@ -25,11 +25,12 @@ PROBES = {
     "link": 'network = {{ links = [{table}] }}\nflows = [{{ kind = "udp", rate = "1 Mbit/s", path = [{name}] }}]\n',
     "network": "network = {table}\n{udp}",
     "reverse": 'network = {{ rate = "{rate}", delay = "0 ms", reverse = {table} }}\n{udp}',
+    "shaper": 'network = {{ rate = "{rate}", delay = "0 ms", shaper = {table} }}\n{udp}',
 }
 """Scenarios around one table, and where the keys of the table stand in messages about them."""
 
 PLACES = {"queue": "queue.", "flows": "flows.0.", "class": "queue.classes.0.", "link": "network.links.0.",
-          "reverse": "network.reverse."}  # fmt: skip
+          "reverse": "network.reverse.", "shaper": "network.shaper."}  # fmt: skip
 UDP = 'flows = [{ kind = "udp", rate = "1 Mbit/s" }]\n'
 RUN = 'run = { duration = "1000000 s", warmup = "0 s", series = false }\n'
 RATES = ("10 Mbit/s", "10 kbit/s", "100 Gbit/s")
@@ -67,8 +68,11 @@ def table(thing: Declared) -> dict[str, Any]:
     name = type(thing).__name__
     if "classes" in values:
         values["classes"] = [_class(each) for each in values["classes"]] or None
-    if isinstance(reverse := values.get("reverse"), Declared) and reverse.ROLE == "reverse":
-        values["reverse"] = table(reverse)
+    for part in ("reverse", "shaper"):
+        if isinstance(own := values.get(part), Declared) and part == own.ROLE:
+            values[part] = table(own)
+    if thing.ROLE == "reverse" and (own := getattr(thing, "queue", None)) is not None:
+        values["queue"] = _own_queue(own)
     return {key: _writable(value, f"{name}: {key}") for key, value in values.items() if value is not None}
 
 
@@ -136,6 +140,16 @@ def discipline_wanted(queue: object) -> None:
         raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
     expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
     raise TypeError(f"queue: expected {expected}, not {what_is(queue)}")
+
+
+def _own_queue(queue: Any) -> dict[str, Any]:
+    """The table [network.reverse.queue]. Raises TypeError."""
+    if not is_discipline(queue):
+        raise TypeError(
+            f"queue: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "
+            'can be named in a file alone: discipline = "path.py:Class"'
+        )
+    return queue_table(queue)
 
 
 def _class(given: Any) -> dict[str, Any]:

@@ -21,6 +21,9 @@ Resolved = Mapping[str, Any]
 REVERSE = "reverse"
 """The link of a two-way dumbbell in the opposite direction."""
 
+SHAPERS = {"bottleneck": "shaper", REVERSE: "reverse_shaper"}
+"""The shaper that may stand beside each link of a dumbbell; the queue under study is then there."""
+
 FAR_TAIL = 3.0
 """With `rtt_mean`, round trips beyond `rtt` are exponential: 95 % of them are shorter than three times their mean."""
 
@@ -65,13 +68,23 @@ class Errors:
 
 
 @dataclass(frozen=True)
+class Shaper:
+    """What a link is as a shaper. `burst`: bytes that its token bucket holds. `behind`: packets have crossed the line
+    already. `line`: the link that it stands beside."""
+
+    burst: int
+    behind: bool
+    line: str
+
+
+@dataclass(frozen=True)
 class Place:
     """A link with a queue.
 
     `rate_bps`: where a trace says the rate over time, the mean rate, unless the scenario gives another with it.
     `varies`: there is a trace. `managed`: the discipline of [queue] manages it; otherwise Drop Tail does. `tx_ring`: a
     driver's ring stands below. `jitter_ns`: the most that packets are delayed beyond `delay_ns`; with `reorders` they
-    may overtake each other. `errors`: what its wire loses.
+    may overtake each other. `errors`: what its wire loses. `shaper`: it is one.
     """
 
     name: str
@@ -84,6 +97,7 @@ class Place:
     jitter_ns: int
     reorders: bool
     errors: Errors
+    shaper: Shaper | None = None
 
     def time_ns(self, length: float, packets: float = 1) -> float:
         """How long the link takes to send packets of that length in bytes, framing included."""
@@ -131,25 +145,35 @@ class Path:
 
 
 def links(resolved: Resolved) -> list[Place]:
-    """All links that have a queue, in the order of the scenario."""
+    """All links that have a queue, in the order of the scenario; each shaper of a dumbbell after its line."""
     network = resolved["network"]
     if "links" in network:
         return [_place(link["name"], link, link["managed"]) for link in network["links"]]
-    there = _place("bottleneck", network, True)
-    if REVERSE not in network:
-        return [there]
-    return [there, _place(REVERSE, network[REVERSE], True)]
+    ways = {"bottleneck": network} | ({REVERSE: network[REVERSE]} if REVERSE in network else {})
+    known = []
+    for name, way in ways.items():
+        known.append(_place(name, way, "shaper" not in way))
+        if "shaper" in way:
+            known.append(_shaper(name, way["shaper"]))
+    return known
 
 
 def places(resolved: Resolved) -> list[Place]:
-    """The links that the discipline of [queue] manages."""
+    """The links that the discipline of [queue] manages, or that of the opposite direction alone."""
     return [link for link in links(resolved) if link.managed]
 
 
 def queue_at(resolved: Resolved, link: str) -> Resolved:
     """The queue of a link that [queue] manages; the opposite direction of a dumbbell may have one of its own."""
-    own: Resolved | None = resolved["network"].get(REVERSE, {}).get("queue") if link == REVERSE else None
-    return own or resolved["queue"]
+    own: Resolved | None = resolved["network"].get(REVERSE, {}).get("queue")
+    return own if own is not None and link in (REVERSE, SHAPERS[REVERSE]) else resolved["queue"]
+
+
+def queue_of(resolved: Resolved, link: str) -> str:
+    """The link of a dumbbell whose queue stands for that of `link`: its shaper, if it has one."""
+    network = resolved["network"]
+    way = network.get(REVERSE, {}) if link == REVERSE else network
+    return SHAPERS[link] if link in SHAPERS and "shaper" in way else link
 
 
 def paths(resolved: Resolved) -> list[Path]:
@@ -165,9 +189,8 @@ def _path(network: Resolved, known: Sequence[Place], flow: Resolved) -> Path:
         back = tuple(by_name[name] for name in flow.get("return_path", ()))
         far_rate, far_delay = None, 0
     else:
-        reverse = flow.get("direction") == REVERSE
-        there = (known[1 if reverse else 0],)
-        back = tuple(link for link in known if link not in there)
+        forward, opposite = _across(known, "bottleneck"), _across(known, REVERSE)
+        there, back = (opposite, forward) if flow.get("direction") == REVERSE else (forward, opposite)
         far_rate, far_delay = in_base_unit(network["access_rate"]), in_base_unit(network["access_delay"])
     if "algorithm" not in flow:  # nobody answers
         back = ()
@@ -177,13 +200,31 @@ def _path(network: Resolved, known: Sequence[Place], flow: Resolved) -> Path:
     return Path(there, back, port, far_rate, _round_trip(flow, shared + 2 * near + 2 * far_delay))
 
 
+def _across(known: Sequence[Place], name: str) -> tuple[Place, ...]:
+    """A link of a dumbbell with its shaper, in the order in which packets cross them."""
+    of_link = [place for place in known if name in (place.name, place.shaper.line if place.shaper else "")]
+    return tuple(reversed(of_link) if any(each.shaper and not each.shaper.behind for each in of_link) else of_link)
+
+
+def _shaper(line: str, keys: Resolved) -> Place:
+    shaper = Shaper(in_base_unit(keys["burst"]), keys["position"] == "behind", line)
+    return Place(
+        name=SHAPERS[line], rate_bps=in_base_unit(keys["rate"]), delay_ns=0, framing=_framing(keys), managed=True,
+        tx_ring=False, varies=False, jitter_ns=0, reorders=False, errors=Errors(), shaper=shaper,
+    )  # fmt: skip
+
+
+def _framing(keys: Resolved) -> Framing:
+    return Framing(in_base_unit(keys["framing"]), in_base_unit(keys["frame_min"]), keys["cells"])
+
+
 def _place(name: str, link: Resolved, managed: bool) -> Place:
     jitter = in_base_unit(link["jitter"])
     return Place(
         name=name,
         rate_bps=in_base_unit(link["rate"]),
         delay_ns=in_base_unit(link["delay"]),
-        framing=Framing(in_base_unit(link["framing"]), in_base_unit(link["frame_min"]), link["cells"]),
+        framing=_framing(link),
         managed=managed,
         tx_ring=link.get("tx_ring") is not None,
         varies=link.get("trace") is not None,

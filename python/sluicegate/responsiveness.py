@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .paths import REVERSE, Resolved
+from .paths import REVERSE, SHAPERS, Resolved
 from .traffic import Group, Traffic, conversation, packet_bytes
 
 GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
@@ -61,8 +61,9 @@ def responsiveness(resolved: Resolved, delays: Values, rates: Values, waits: Val
         ways = [group for group in groups if (group.flow.get("direction") == REVERSE) == back]
         talk = [_increase(group, delays) for group in ways if conversation(group.flow)]
         known = [each for each in talk if each is not None]
-        wait = waits.get(REVERSE if back else "bottleneck")
-        beside[back] = sum(known) / len(known) if known else wait or 0.0
+        line = REVERSE if back else "bottleneck"
+        wait = sum(waits.get(name) or 0.0 for name in (line, SHAPERS[line]))
+        beside[back] = sum(known) / len(known) if known else wait
         loads = [(_increase(group, delays), rates.get(group.flow["name"]) or 0.0) for group in ways
                  if group.flow["kind"] == "tcp" and group.lasting]  # fmt: skip
         carried = [(more, rate) for more, rate in loads if more is not None and rate > 0]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .paths import Path, Place, Resolved, links, paths, places
+from .paths import Path, Place, Resolved, links, paths, places, queue_at
 from .quantities import in_base_unit
 
 UNRESPONSIVE = ("udp", "poisson", "on_off")
@@ -62,10 +62,14 @@ class Group:
 
 
 class Traffic:
-    """The groups of a scenario, and which of them meet at each link under study."""
+    """The groups of a scenario, and which of them meet at each link under study.
 
-    def __init__(self, resolved: Resolved) -> None:
-        self.resolved, self.queue, self.run = resolved, resolved["queue"], resolved["run"]
+    `queue`: that of [queue], or the one of the opposite direction alone.
+    """
+
+    def __init__(self, resolved: Resolved, queue: Resolved | None = None) -> None:
+        self.resolved, self.run = resolved, resolved["run"]
+        self.queue = resolved["queue"] if queue is None else queue
         ways = paths(resolved)
         self.groups = [_group(resolved, index, way) for index, way in enumerate(ways)]
         self.at: dict[str, list[Group]] = {place.name: [] for place in places(resolved)}
@@ -92,9 +96,10 @@ class Traffic:
         self._shares = self._shared(self._demands)
 
     def meetings(self) -> Iterator[tuple[Place, list[Group], int]]:
-        """Each link under study that data crosses, the groups that do, and the length of their longest packets."""
+        """Each link that the queue manages and data crosses, the groups that do, and the length of their longest
+        packets."""
         for place in places(self.resolved):
-            if there := self.at[place.name]:
+            if (there := self.at[place.name]) and queue_at(self.resolved, place.name) is self.queue:
                 yield place, there, max(packet_bytes(group.flow) for group in there)
 
     def share(self, group: Group) -> float:

@@ -5,9 +5,9 @@ use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::flows::{self, Group, refuse_too_large};
 use crate::foreign::{Build, Foreign};
 use crate::network::{Network, NetworkParams, RunParams};
-use crate::queueing::{Built, Queueing, queue};
+use crate::queueing::{Built, QUEUE, Queueing, Queues, REVERSE_QUEUE};
 use crate::section::{Section, fields, json as value_json};
-use crate::topology::{self, LinkSpec};
+use crate::topology::{self, LinkSpec, REVERSE};
 use serde_json::{Map, Value as Json, json};
 use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};
@@ -22,8 +22,8 @@ params! {
     pub struct ChangeParams {
         /// When it comes, after everything else that happens at that time; one that is not before the end never does.
         time: Span = required, source("Sluicegate");
-        /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes,
-        /// network.rate (or the rate of a link), of which disciplines are told, a parameter of a udp, poisson or on_off
+        /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes, the same
+        /// of network.reverse.queue, network.rate (or the rate of a link), of which disciplines are told, a parameter of a udp, poisson or on_off
         /// source, such as flows.1.rate, or flows.1.count: how many flows of a group send, up to as many as it has.
         key: String = required, source("Sluicegate");
     }
@@ -94,16 +94,22 @@ pub(crate) fn changes(root: &Section<'_>) -> Result<Vec<Change>, ScenarioError> 
 
 /// What a change does to a run.
 pub(crate) enum Effect {
-    /// Another discipline at every link under study.
-    Discipline(Box<Queueing>),
-    /// A parameter of that discipline.
-    Queue { name: String, value: Raw },
+    /// Another discipline.
+    Discipline(NewQueue),
+    /// A parameter of the discipline at these links.
+    Queue { links: Vec<usize>, name: String, value: Raw },
     /// A parameter of the sources of a group.
     Source { group: usize, name: String, value: Raw },
     /// How many flows of a group send: the first ones. The others rest.
     Count { group: usize, senders: u64 },
     /// The rate of a link, of which its discipline is told.
     Rate(String, Rate),
+}
+
+/// A discipline that a change brings, and the links that it manages.
+pub(crate) struct NewQueue {
+    pub queue: Box<Queueing>,
+    links: Vec<usize>,
 }
 
 /// A change that has passed every check: the scenario after it, what it does to the run, its resolved form, and the bytes that a
@@ -141,20 +147,34 @@ impl ScenarioState {
         };
         let resolve =
             |field: &Field, value: &Raw| field.read(value).map_or_else(Json::from, |value| value_json(&value));
+        // The key of a queue, and what of it is below the table.
+        let (of_reverse, of_queue) = match parts.as_slice() {
+            [QUEUE, below @ ..] => (false, Some(below)),
+            ["network", "reverse", QUEUE, below @ ..] => (true, Some(below)),
+            _ => (false, None),
+        };
+        if of_reverse && !self.links.iter().any(|link| link.reverse) {
+            return refuse(ONE_WAY);
+        }
+        let table = if of_reverse { REVERSE_QUEUE } else { QUEUE };
         let (effect, resolved) = match (parts.as_slice(), leaf) {
-            (["queue"] | ["queue", "discipline"], _) => {
-                let (queue, resolved) = self.queue(&root, place, key)?;
-                (Effect::Discipline(Box::new(queue)), ("queue".to_owned(), resolved))
+            _ if matches!(of_queue, Some([] | ["discipline"])) => {
+                let (queues, resolved) = self.queues(&root, place, key, of_reverse)?;
+                let links = queues.managed(&self.links, of_reverse);
+                let new = NewQueue { queue: Box::new(queues.take(of_reverse)), links };
+                (Effect::Discipline(new), (table.to_owned(), resolved))
             }
-            (["queue", ..], Some(value)) => {
-                let (queue, _) = self.queue(&root, place, key)?;
+            (_, Some(value)) if of_queue.is_some() => {
+                let (queues, _) = self.queues(&root, place, key, of_reverse)?;
+                let links = queues.managed(&self.links, of_reverse);
+                let queue = queues.take(of_reverse);
                 match queue.parameter(key) {
                     Some((_, field)) if field.fixed => return refuse(FIXED),
                     Some((name, field)) => {
-                        let resolved = (format!("queue.{name}"), resolve(field, &value));
-                        (Effect::Queue { name, value }, resolved)
+                        let resolved = (format!("{table}.{name}"), resolve(field, &value));
+                        (Effect::Queue { links, name, value }, resolved)
                     }
-                    None => return refuse(&without_effect(&queue, &parts)),
+                    None => return refuse(&without_effect(&queue, table, of_queue.unwrap_or_default())),
                 }
             }
             (["flows", at, "count"], Some(value)) => {
@@ -186,7 +206,7 @@ impl ScenarioState {
             (["network", "rate"] | ["network", "reverse", "rate"] | ["network", "links", _, "rate"], Some(value)) => {
                 let (links, _) = topology::read(&root, &root.table("network")?, &mut Map::new())?;
                 if links.len() > self.links.len() {
-                    return refuse("no flow goes in reverse: say two_way = true");
+                    return refuse(ONE_WAY);
                 }
                 let at = match parts[1..] {
                     ["links", at, _] => at.parse().expect("the document has it"),
@@ -198,9 +218,9 @@ impl ScenarioState {
                 }
                 next.links[at].rate = links[at].rate;
                 let link = &next.links[at];
-                let (queue, _) = self.queue(&root, place, key)?;
+                let (queues, _) = self.queues(&root, place, key, false)?;
                 if link.plain.is_none() {
-                    queue.check(&link.facts()).map_err(|rule| {
+                    queues.at(link).check(link).map_err(|rule| {
                         next.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
                     })?;
                 }
@@ -210,32 +230,37 @@ impl ScenarioState {
             }
             _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
         };
-        let (queue, _) = self.queue(&root, place, key)?;
-        next.links.iter_mut().for_each(|link| link.held = queue.held(link));
+        let (queues, _) = self.queues(&root, place, key, false)?;
+        next.links.iter_mut().for_each(|link| link.held = queues.at(link).held(link));
         let memory = refuse_too_large(&root, &next.groups, &next.links, next.dumbbell.as_ref(), &next.run)?;
         Ok(Changed { state: next, effect, resolved, memory })
     }
 
     /// Builds a discipline for every link that it manages: the link's name, the name that results bear, and the queue.
-    pub fn build<E>(
-        &self,
-        queue: &Queueing,
-        build: &mut Build<'_, E>,
-    ) -> Result<Vec<(String, Built<QueuedPacket>)>, E> {
-        let links = self.links.iter().filter(|link| link.plain.is_none());
-        links.map(|link| Ok((link.name.clone(), queue.build(&link.name, &link.facts(), build)?))).collect()
+    pub fn build<E>(&self, new: &NewQueue, build: &mut Build<'_, E>) -> Result<Vec<(String, Built<QueuedPacket>)>, E> {
+        let links = new.links.iter().map(|at| &self.links[*at]);
+        links.map(|link| Ok((link.name.clone(), new.queue.build_at(link, build)?))).collect()
     }
 
-    /// The queue, whose values hold at every link that it manages, and its resolved form.
-    fn queue(&self, root: &Section<'_>, place: Place, key: &str) -> Result<(Queueing, Json), ScenarioError> {
+    /// The queues, whose values hold at every link that they manage, and the resolved form of the one that is asked for.
+    fn queues(
+        &self,
+        root: &Section<'_>,
+        place: Place,
+        key: &str,
+        of_reverse: bool,
+    ) -> Result<(Queues, Json), ScenarioError> {
         let mut resolved = Map::new();
-        let (queue, _) = queue(&root.table("queue")?, &self.links[0].facts(), &mut resolved)?;
+        resolved.insert("network".to_owned(), json!({ REVERSE: {} }));
+        let (queues, _) = Queues::read(root, &self.links, &mut resolved)?;
         for link in self.links.iter().filter(|link| link.plain.is_none()) {
-            queue.check(&link.facts()).map_err(|rule| {
+            queues.at(link).check(link).map_err(|rule| {
                 root.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
             })?;
         }
-        Ok((queue, resolved["queue"].take()))
+        let table = if of_reverse { &mut resolved["network"][REVERSE][QUEUE] } else { &mut resolved[QUEUE] };
+        let resolved = table.take();
+        Ok((queues, resolved))
     }
 
     /// The group at this place, which the document has.
@@ -248,6 +273,9 @@ impl ScenarioState {
     }
 }
 
+/// What to say of the opposite direction where there is none.
+const ONE_WAY: &str = "no flow goes in reverse: say two_way = true";
+
 /// What to say of a key that cannot change.
 const FIXED: &str = "cannot change during a run";
 
@@ -255,18 +283,18 @@ const FIXED: &str = "cannot change during a run";
 const WHAT_CAN: &str = "what can are queue.discipline, parameters of the queue, rates of links, counts of flows without end, and \
     parameters of udp, poisson and on_off sources";
 
-/// Why a key of `[queue]` that is valid changes nothing.
-fn without_effect(queue: &Queueing, parts: &[&str]) -> String {
-    let of_another = |discipline: &str| parts.len() > 2 && parts[1] != discipline && parts[1] != "classes";
+/// Why a key of a queue that is valid changes nothing: `parts` of it stand below the `table`.
+fn without_effect(queue: &Queueing, table: &str, parts: &[&str]) -> String {
+    let of_another = |discipline: &str| parts.len() > 1 && parts[0] != discipline && parts[0] != "classes";
     match queue.given_at(parts[parts.len() - 1]) {
         (discipline, Some(other)) if !of_another(discipline) => {
             format!("changes nothing: {other} is given too, and counts")
         }
         (discipline, _) if Foreign::is_name(discipline) => {
-            format!("{FIXED}: {discipline} has got its values already; queue.discipline makes it anew")
+            format!("{FIXED}: {discipline} has got its values already; {table}.discipline makes it anew")
         }
         (discipline, _) => {
-            format!("changes nothing while the discipline is {discipline}: switch with queue.discipline first")
+            format!("changes nothing while the discipline is {discipline}: switch with {table}.discipline first")
         }
     }
 }

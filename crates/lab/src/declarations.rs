@@ -2,7 +2,7 @@
 
 use crate::changes::ChangeEntry;
 use crate::flows::{COMMON, SOURCES};
-use crate::network::{Network, NetworkLink, Reverse, Run};
+use crate::network::{Network, NetworkLink, Reverse, Run, Shaper};
 use crate::results::{ResultTable, tables};
 use crate::section::{default_json, json as value_json};
 use crate::wire::{TRACES, WireOf};
@@ -158,6 +158,7 @@ pub fn declarations() -> Json {
         "profiles": profiles,
         "network": declared(&[Table::of::<Network>(), Table::of::<WireOf>()], &[]),
         "reverse": as_forward(declared(&[Table::of::<Reverse>(), Table::of::<WireOf>()], &[])),
+        "shaper": declared(&[Table::of::<Shaper>()], &[]),
         "link": declared(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[]),
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
         "traces": TRACES.iter().map(|(name, _)| *name).collect::<Vec<_>>(),

@@ -12,6 +12,7 @@
 //! | [`population`] | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
+//! | [`shaper`] | a shaper beside a link, with the discipline under study |
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
 //! | [`simulation`] | a scenario as it runs: driven, looked at, changed |
 //! | [`watch`] | what a run, or a network of real packets, looks like at a moment, for people who watch |
@@ -36,6 +37,7 @@ pub mod replay;
 pub mod results;
 pub mod scenario;
 pub mod section;
+mod shaper;
 pub mod simulation;
 mod topology;
 pub mod vectors;

@@ -1,6 +1,7 @@
 //! The declarations of the network and the run.
 
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, params};
+use crate::wire::CellsName;
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, choices, params};
 
 params! {
     /// A dumbbell: hosts on both sides of one bottleneck.
@@ -33,6 +34,47 @@ params! {
             source("Sluicegate");
         /// Propagation delay of the opposite direction.
         delay: Option<Span> = optional("as forward"), source("Sluicegate");
+    }
+}
+
+choices! {
+    /// Where a shaper stands.
+    pub enum Position {
+        /// Before the line: it holds back what goes out, and the line's own buffer stays empty.
+        Before = "before",
+        /// Behind the line: it holds back what has come in, so that senders keep below the line's rate.
+        Behind = "behind",
+    }
+}
+
+params! {
+    /// A shaper beside a link of a dumbbell, which the discipline under study then manages.
+    pub struct ShaperParams {
+        /// Its rate, or a part of the line's, such as "95 %", in whole kbit/s. Of a trace it is a part of the mean rate.
+        rate: String = default("95 %".to_owned()), unit("bit/s"), source("OpenWrt, SQM: 90 to 95 % of what is measured");
+        /// What it counts around each packet, as that of a link.
+        framing: Option<String> = optional("that of the line"), source("tc-cake(8); tc-stab(8)");
+        /// The least frame, framing included.
+        frame_min: Option<Size> = optional("as the name of framing says, else that of the line"), unit("B"),
+            range(Range::from(0.0).to(1000.0)), source("tc-cake(8), mpu");
+        /// The cells that carry frames.
+        cells: Option<CellsName> = optional("as the name of framing says, else those of the line"),
+            source("tc-cake(8), atm and ptm");
+        /// What it sends at once after a pause: the bytes of its token bucket, which is that of Linux's htb. CAKE shapes by
+        /// itself, without a burst.
+        burst: Option<Size> = optional("what it sends in 1 ms, 1514 B at least, as sluicegate tc has it"), unit("B"),
+            range(Range::from(1.0)), source("tc-htb(8)");
+        /// Whether packets meet it before the line or behind it.
+        position: Option<Position> =
+            optional("before; behind for the forward direction of a two-way dumbbell, an access line's download"),
+            source("Sluicegate");
+        /// What the line's own queue holds, that of its modem: Drop Tail.
+        buffer: Option<Size> = optional("the limit of [queue.drop_tail] where there is one, else 1000 packets"),
+            unit("packets"), range(Range::from(1.0)), source("Sluicegate");
+    }
+    rules {
+        "frame_min is in bytes" [frame_min] |p| !matches!(p.frame_min, Some(Size::Packets(_)));
+        "burst is in bytes" [burst] |p| !matches!(p.burst, Some(Size::Packets(_)));
     }
 }
 
@@ -121,6 +163,8 @@ declared! {
     Network, NetworkParams, "network", "Network";
     /// The opposite direction of a dumbbell.
     Reverse, ReverseParams, "reverse", "Reverse";
+    /// A shaper beside a link.
+    Shaper, ShaperParams, "shaper", "Shaper";
     /// One link of a topology.
     NetworkLink, LinkParams, "link", "Link";
     /// The run.

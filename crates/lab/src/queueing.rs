@@ -4,8 +4,9 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
-use crate::section::{Found, Section, fields, object, value};
-use crate::topology::LinkSpec;
+use crate::section::{Found, Given, Section, fields, object, value};
+use crate::shaper;
+use crate::topology::{LinkSpec, REVERSE};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::DropTailParams;
 use sluicegate_aqm::{
@@ -13,9 +14,14 @@ use sluicegate_aqm::{
 };
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_base::{Field, Link, Params, Size, Value};
+use sluicegate_port::TokenBucket;
 use std::borrow::Cow;
 use std::iter::Sum;
 
+/// The table of a queue, of the scenario or of the opposite direction alone.
+pub(crate) const QUEUE: &str = "queue";
+/// Where the latter stands.
+pub(crate) const REVERSE_QUEUE: &str = "network.reverse.queue";
 /// The key of the classes of a container.
 const CLASSES: &str = "classes";
 /// Most classes of one container, and how deep containers may stand in each other.
@@ -79,9 +85,9 @@ impl Queueing {
     }
 
     /// Whether its values hold at this link too; the error is the rule that they break there.
-    pub(crate) fn check(&self, link: &Link) -> Result<(), String> {
+    pub(crate) fn check(&self, link: &LinkSpec) -> Result<(), String> {
         let Queueing::Ours(table, found, classes) = self else { return Ok(()) };
-        let resolved = (table.resolve)(&mut |at| value(found, at), link);
+        let resolved = (table.resolve)(&mut |at| told(table, found, at, Some(link)), &link.facts());
         resolved.map_err(|problem| problem.text().to_owned())?;
         classes.iter().try_for_each(|(_, queue)| queue.check(link))
     }
@@ -95,7 +101,8 @@ impl Queueing {
             (None, Queueing::Ours(table, found, classes)) => (table, found, classes),
         };
         let of = |name| {
-            table.position(name).and_then(|at| value(found, at).or_else(|| table.fields[at].default_for(&facts)))
+            let given = |at| told(table, found, at, Some(link)).or_else(|| table.fields[at].default_for(&facts));
+            table.position(name).and_then(given)
         };
         let size = |name| if let Some(Value::Size(size)) = of(name) { Some(size) } else { None };
         // CAKE's is by default 10,240 full packets at the most.
@@ -156,11 +163,51 @@ impl Queueing {
         }
     }
 
+    /// Builds it for this link, in a token bucket if that is a shaper and the discipline does not shape by itself; also gives the
+    /// name that results bear.
+    pub(crate) fn build_at<P: Packet + 'static, E>(
+        &self,
+        link: &LinkSpec,
+        foreign: &mut Build<'_, E, P>,
+    ) -> Result<Built<P>, E> {
+        let (name, queue) = self.built(&link.name, &link.facts(), Some(link), foreign)?;
+        let Some(shaper) = link.shaper.filter(|_| !self.shapes()) else { return Ok((name, queue)) };
+        Ok((name, Box::new(TokenBucket::new(queue, link.rate, link.framing, shaper.burst))))
+    }
+
+    /// Refuses a rate of its own beside that of a shaper.
+    fn refuse_second_rate(&self, root: &Section<'_>, link: &LinkSpec) -> Result<(), ScenarioError> {
+        let Queueing::Ours(table, found, _) = self else { return Ok(()) };
+        let given = table.position("bandwidth").and_then(|at| found[at].as_ref());
+        match given.filter(|_| link.shaper.is_some()) {
+            Some(Given { place, key, .. }) => {
+                let rule = "the shaper of the network says the rate: leave one of them out";
+                Err(root.document.error(*place, key, rule))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it shapes by itself.
+    fn shapes(&self) -> bool {
+        matches!(self, Queueing::Ours(table, _, _) if shaper::shapes(table))
+    }
+
     /// Builds it for the link of this name; also gives the name that results bear.
     pub(crate) fn build<P: Packet + 'static, E>(
         &self,
         name: &str,
         link: &Link,
+        foreign: &mut Build<'_, E, P>,
+    ) -> Result<Built<P>, E> {
+        self.built(name, link, None, foreign)
+    }
+
+    fn built<P: Packet + 'static, E>(
+        &self,
+        name: &str,
+        link: &Link,
+        shaper: Option<&LinkSpec>,
         foreign: &mut Build<'_, E, P>,
     ) -> Result<Built<P>, E> {
         let (table, found, classes) = match self {
@@ -169,7 +216,7 @@ impl Queueing {
             }
             Queueing::Ours(table, found, classes) => (table, found, classes),
         };
-        let mut given = |at: usize| value(found, at);
+        let mut given = |at: usize| told(table, found, at, shaper);
         let built = if classes.is_empty() {
             build(table.about.name, &mut given, link)
         } else {
@@ -180,6 +227,76 @@ impl Queueing {
             contain(table.about.name, &mut given, link, inside)
         };
         Ok((table.about.name.into(), built.expect("a known name").expect("checked when it was read")))
+    }
+}
+
+/// The value of a parameter: as given, or what a discipline that shapes by itself is told where a shaper stands.
+fn told(table: &Table, found: &Found, at: usize, link: Option<&LinkSpec>) -> Option<Value> {
+    let shaper = || link.and_then(|link| link.shaper?.tells(table.fields[at].name, link));
+    value(found, at).or_else(|| shaper().filter(|_| shaper::shapes(table)))
+}
+
+/// The queues of a scenario: that of `[queue]`, and that of the opposite direction if it has one of its own.
+pub(crate) struct Queues {
+    forward: Queueing,
+    reverse: Option<Queueing>,
+}
+
+impl Queues {
+    /// Reads both; also gives what of them does nothing.
+    pub fn read(
+        root: &Section<'_>,
+        links: &[LinkSpec],
+        resolved: &mut Map<String, Json>,
+    ) -> Result<(Queues, Vec<Unused>), ScenarioError> {
+        let shaper = links.iter().find(|link| link.shaper.is_some() && !link.reverse);
+        let (forward, mut unused) = queue(&root.table(QUEUE)?, &shaper.unwrap_or(&links[0]).facts(), resolved)?;
+        let mut queues = Queues { forward, reverse: None };
+        let managed = links.iter().find(|link| link.reverse && link.plain.is_none());
+        if let Some((link, section)) = managed.zip(own_of_reverse(root)?) {
+            let mut map = Map::new();
+            let (reverse, more) = queue(&section, &link.facts(), &mut map)?;
+            resolved["network"][REVERSE][QUEUE] = map[QUEUE].take();
+            unused.extend(more);
+            queues.reverse = Some(reverse);
+        }
+        links.iter().try_for_each(|link| queues.at(link).refuse_second_rate(root, link))?;
+        Ok((queues, unused))
+    }
+
+    /// The one that manages this link.
+    pub fn at(&self, link: &LinkSpec) -> &Queueing {
+        self.reverse.as_ref().filter(|_| link.reverse).unwrap_or(&self.forward)
+    }
+
+    /// The one of the opposite direction alone, or else that of `[queue]`.
+    pub fn take(self, of_reverse: bool) -> Queueing {
+        self.reverse.filter(|_| of_reverse).unwrap_or(self.forward)
+    }
+
+    /// The links, by index, that the queue of the opposite direction alone manages, or else that of `[queue]`.
+    pub fn managed(&self, links: &[LinkSpec], of_reverse: bool) -> Vec<usize> {
+        let is = |link: &LinkSpec| link.plain.is_none() && (link.reverse && self.reverse.is_some()) == of_reverse;
+        (0..links.len()).filter(|at| is(&links[*at])).collect()
+    }
+
+    /// Whether one of them is written elsewhere.
+    pub fn is_foreign(&self) -> bool {
+        self.forward.is_foreign() || self.reverse.as_ref().is_some_and(Queueing::is_foreign)
+    }
+}
+
+/// The table of the opposite direction's own queue.
+fn own_of_reverse<'a>(root: &Section<'a>) -> Result<Option<Section<'a>>, ScenarioError> {
+    let Some(Item { node: Node::Table(entries), .. }) = root.table("network")?.get(REVERSE) else { return Ok(None) };
+    let Some((_, Item { place, node })) = entries.iter().find(|(key, _)| key == QUEUE) else { return Ok(None) };
+    let Node::Table(entries) = node else {
+        return Err(root.document.error(*place, REVERSE_QUEUE, &format!("must be a table: [{REVERSE_QUEUE}]")));
+    };
+    let section = Section { document: root.document, path: REVERSE_QUEUE, place: *place, entries };
+    match section.get("discipline") {
+        Some(_) => Ok(Some(section)),
+        None => Err(section.error("discipline", "must be given: nothing of [queue] is taken over here")),
     }
 }
 
@@ -194,7 +311,7 @@ pub struct Unused {
     pub hint: String,
 }
 
-/// Reads `[queue]`; also gives what of it does nothing.
+/// Reads a table of a queue, such as `[queue]`; also gives what of it does nothing.
 pub(crate) fn queue(
     section: &Section<'_>,
     link: &Link,
@@ -202,7 +319,7 @@ pub(crate) fn queue(
 ) -> Result<(Queueing, Vec<Unused>), ScenarioError> {
     let (mut map, mut unused) = (Map::new(), Vec::new());
     let queue = read(section, link, &[], 0, &mut map, &mut unused)?;
-    resolved.insert("queue".to_owned(), Json::Object(map));
+    resolved.insert(QUEUE.to_owned(), Json::Object(map));
     Ok((queue, unused))
 }
 

@@ -1,12 +1,12 @@
 //! A whole scenario: read, checked, resolved, turned into a plan.
 
-use crate::changes::{Change, Effect, ScenarioState, TABLES, changes};
+use crate::changes::{Change, Effect, NewQueue, ScenarioState, TABLES, changes};
 use crate::document::{Document, Place, ScenarioError};
 use crate::flows::{Group, flows, refuse_too_large};
 use crate::foreign::Build;
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
-use crate::queueing::{Queueing, Unused, queue};
+use crate::queueing::{Queues, Unused};
 use crate::section::{Section, json, typed};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
@@ -16,6 +16,7 @@ use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
+use sluicegate_port::Framing;
 use std::sync::Arc;
 
 /// A scenario that has passed every check.
@@ -33,9 +34,9 @@ pub struct Scenario {
     /// Its state at the start, and the changes that come while it runs.
     pub(crate) state: ScenarioState,
     pub(crate) changes: Vec<Change>,
-    queue: Queueing,
+    queues: Queues,
     /// The disciplines that changes bring.
-    later: Vec<Queueing>,
+    later: Vec<NewQueue>,
 }
 
 /// Reads the groups of flows: see [`flows`].
@@ -81,8 +82,8 @@ impl Scenario {
         let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
         let packet = packet.unwrap_or_else(|| SourcePlan::typical_packet(groups.iter().map(|group| &group.source)));
         links.iter_mut().for_each(|link| link.packet = packet);
-        let (queue, unused) = queue(&root.table("queue")?, &links[0].facts(), &mut resolved)?;
-        links.iter_mut().for_each(|link| link.held = queue.held(link));
+        let (queues, unused) = Queues::read(&root, &links, &mut resolved)?;
+        links.iter_mut().for_each(|link| link.held = queues.at(link).held(link));
         let run_section = root.table("run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
@@ -97,7 +98,7 @@ impl Scenario {
             resolved.insert("changes".to_owned(), changes.iter().map(Change::resolved).collect());
         }
         let name = name.to_owned();
-        Ok(Scenario { name, resolved: Json::Object(resolved), unused, memory, state, changes, queue, later })
+        Ok(Scenario { name, resolved: Json::Object(resolved), unused, memory, state, changes, queues, later })
     }
 
     /// The seed of the run.
@@ -124,16 +125,18 @@ impl Scenario {
         !self.changes.is_empty()
     }
 
-    /// Whether its network is a dumbbell: its first link is forward, its second, if there is one, the opposite direction.
+    /// Of a dumbbell the links, by index, that packets cross forward and in the opposite direction, in this order; none in the
+    /// latter where it is not under study.
     #[must_use]
-    pub fn is_dumbbell(&self) -> bool {
-        self.state.dumbbell.is_some()
+    pub fn directions(&self) -> Option<[Vec<usize>; 2]> {
+        self.state.dumbbell.as_ref()?;
+        Some([false, true].map(|reverse| topology::across(&self.state.links, reverse)))
     }
 
     /// Whether a discipline of it is written elsewhere, so that only `plan_with` gives a plan.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        self.queue.is_foreign() || self.later.iter().any(Queueing::is_foreign)
+        self.queues.is_foreign() || self.later.iter().any(|new| new.queue.is_foreign())
     }
 
     /// A plan of this scenario, ready to run. An error when its discipline is written elsewhere: see
@@ -144,8 +147,10 @@ impl Scenario {
 
     /// Builds the disciplines for every link that they manage, and gives them up: do they take their values?
     pub fn try_foreign<E>(&self, build: &mut Build<'_, E>) -> Result<(), E> {
-        let mut queues = [&self.queue].into_iter().chain(&self.later);
-        queues.try_for_each(|queue| self.state.build(queue, build).map(drop))
+        for link in self.state.links.iter().filter(|link| link.plain.is_none()) {
+            self.queues.at(link).build_at(link, build)?;
+        }
+        self.later.iter().try_for_each(|new| self.state.build(new, build).map(drop))
     }
 
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
@@ -171,7 +176,11 @@ impl Scenario {
             let there: Arc<[Hop]> = group.path.iter().map(|link| Hop::Link(*link)).collect();
             let back: Arc<[Hop]> = match group.source.host() {
                 None => [].into(),
-                _ if group.return_path.is_empty() => group.path.iter().rev().map(|link| Hop::Line(*link)).collect(),
+                _ if group.return_path.is_empty() => {
+                    // A shaper is of one direction.
+                    let wires = group.path.iter().rev().filter(|link| specs[**link as usize].shaper.is_none());
+                    wires.map(|link| Hop::Line(*link)).collect()
+                }
                 _ => group.return_path.iter().map(|link| Hop::Link(*link)).collect(),
             };
             for member in 0..group.members() {
@@ -234,15 +243,33 @@ impl Scenario {
         spec: &LinkSpec,
         build_foreign: &mut Build<'_, E, P>,
     ) -> Result<LinkPlan<P>, E> {
-        let LinkSpec { name, rate, packet, delay, framing, tx_ring, plain, wire, .. } = spec.clone();
-        let monitored = plain.is_none();
+        let LinkSpec { name, rate, packet, delay, framing, tx_ring, plain, monitored, counted, wire, .. } =
+            spec.clone();
+        // What a shaper counts around packets is not on its interface.
+        let (interface, framing) =
+            spec.shaper.map_or((None, framing), |shaper| (Some(shaper.interface), Framing::default()));
         let (discipline, queue, proportional): (_, Box<dyn Discipline<_>>, _) = if let Some(limit) = plain {
             ("drop_tail".into(), Box::new(DropTail::new(DropTailParams { limit })), Proportional::default())
         } else {
-            let (discipline, queue) = self.queue.build(&spec.name, &spec.facts(), build_foreign)?;
-            (discipline, queue, self.queue.proportional())
+            let queueing = self.queues.at(spec);
+            let (discipline, queue) = queueing.build_at(spec, build_foreign)?;
+            (discipline, queue, queueing.proportional())
         };
-        Ok(LinkPlan { name, rate, packet, delay, framing, discipline, queue, monitored, tx_ring, proportional, wire })
+        Ok(LinkPlan {
+            name,
+            rate,
+            interface,
+            packet,
+            delay,
+            framing,
+            discipline,
+            queue,
+            monitored,
+            counted,
+            tx_ring,
+            proportional,
+            wire,
+        })
     }
 }
 
@@ -258,14 +285,14 @@ fn check_changes(
     start: &ScenarioState,
     changes: &mut [Change],
     memory: &mut u64,
-) -> Result<Vec<Queueing>, ScenarioError> {
+) -> Result<Vec<NewQueue>, ScenarioError> {
     let mut later = Vec::new();
     let mut state = None;
     for change in changes {
         let changed = state.as_ref().unwrap_or(start).changed(&change.key, change.item.clone())?;
         *memory = changed.memory.max(*memory);
-        if let Effect::Discipline(queue) = changed.effect {
-            later.push(*queue);
+        if let Effect::Discipline(new) = changed.effect {
+            later.push(new);
         }
         change.resolved = Some(changed.resolved);
         state = Some(changed.state);

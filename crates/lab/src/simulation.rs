@@ -86,14 +86,14 @@ impl Simulation {
         let Changed { state: next, effect, resolved, .. } = self.state.changed(&key, item.clone())?;
         let refuse = |rule: String| next.document.error(item.place, &key, &rule);
         match effect {
-            Effect::Discipline(queue) => {
-                for (link, (name, built)) in next.build(&queue, build).map_err(Refusal::Build)? {
-                    self.sim.replace_queue(&link, built, name, queue.proportional()).map_err(refuse)?;
+            Effect::Discipline(new) => {
+                for (link, (name, built)) in next.build(&new, build).map_err(Refusal::Build)? {
+                    self.sim.replace_queue(&link, built, name, new.queue.proportional()).map_err(refuse)?;
                 }
             }
-            Effect::Queue { name, value } => {
-                for link in next.links.iter().filter(|link| link.plain.is_none()) {
-                    self.sim.set_queue(&link.name, &name, &value).map_err(refuse)?;
+            Effect::Queue { links, name, value } => {
+                for link in links {
+                    self.sim.set_queue(&next.links[link].name, &name, &value).map_err(refuse)?;
                 }
             }
             Effect::Rate(link, rate) => self.sim.set_rate(&link, rate).map_err(refuse)?,

@@ -2,8 +2,9 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
-use crate::queueing::Held;
+use crate::queueing::{Held, QUEUE};
 use crate::section::{Section, fields, json};
+use crate::shaper::{self, SHAPER, ShaperSpec};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
@@ -15,19 +16,27 @@ use std::collections::BTreeSet;
 
 /// The name of a two-way dumbbell's second link, the bottleneck in the opposite direction, and of the table that says how it
 /// differs.
-const REVERSE: &str = "reverse";
+pub(crate) const REVERSE: &str = "reverse";
 
 /// A link as the scenario describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
     pub name: String,
     pub ends: Option<(String, String)>,
+    /// Whether it is of the opposite direction of a dumbbell, which may have a queue of its own.
+    pub reverse: bool,
     pub rate: Rate,
     pub delay: Span,
     pub framing: Framing,
     pub tx_ring: Option<Size>,
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
+    /// Whether it is measured: a link of that discipline, or the line beside its shaper.
+    pub monitored: bool,
+    /// Whether the other one of these two counts its packets as arrivals.
+    pub counted: bool,
+    /// What it is as a shaper, if it is one.
+    pub shaper: Option<ShaperSpec>,
     pub wire: WirePlan,
     /// The length of its typical packet, which defaults of the discipline follow; known when the flows are.
     pub packet: u64,
@@ -86,11 +95,15 @@ pub(crate) fn read(
         specs.push(LinkSpec {
             name,
             ends: Some((from, to)),
+            reverse: false,
             rate,
             delay,
             framing,
             tx_ring,
             plain,
+            monitored: plain.is_none(),
+            counted: false,
+            shaper: None,
             wire,
             packet: ETHERNET,
             held: Held::UNKNOWN,
@@ -108,7 +121,7 @@ fn dumbbell(
     section: &Section<'_>,
     resolved: &mut Map<String, Json>,
 ) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
-    section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links", REVERSE])?;
+    section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links", REVERSE, SHAPER])?;
     let mut map = Map::new();
     let mut params: NetworkParams = fields::<Network>(section, Rate(1_000_000), &mut map)?;
     let LinkWire { framing, wire, mean } = wire::read(section, Rate(1_000_000), &mut map)?;
@@ -116,28 +129,37 @@ fn dumbbell(
     let there = LinkSpec {
         name: "bottleneck".to_owned(),
         ends: None,
+        reverse: false,
         rate,
         delay: params.delay,
         framing,
         tx_ring: params.tx_ring,
         plain: None,
+        monitored: true,
+        counted: false,
+        shaper: None,
         wire,
         packet: ETHERNET,
         held: Held::UNKNOWN,
     };
     let mut links = vec![there];
     let given = section.get(REVERSE);
-    if params.two_way.unwrap_or_else(|| given.is_some() || any_reverse(root)) {
-        let mut reverse = Map::new();
-        links.push(opposite(section, &links[0], given, &mut reverse)?);
+    let two_way = params.two_way.unwrap_or_else(|| given.is_some() || any_reverse(root));
+    let mut shaper_back = None;
+    if two_way {
+        let (mut reverse, own) = (Map::new(), of_reverse(section, given)?);
+        links.push(opposite(section, &own, &links[0], &mut reverse)?);
+        shaper_back = shaper::read(&own, &mut links[1], true, &mut reverse)?;
         map.insert(REVERSE.to_owned(), reverse.into());
     } else if given.is_some() {
         return Err(section.error(REVERSE, "two_way is false: leave one of them out"));
     }
+    let shaper = shaper::read(section, &mut links[0], two_way, &mut map)?;
     let fastest = links.iter().map(LinkSpec::fastest).max().expect("a link");
     let access = params.access_rate.unwrap_or(Rate(fastest.0.saturating_mul(10)));
     params.access_rate = Some(access);
     map.insert("access_rate".to_owned(), json(&Value::Rate(access)));
+    links.extend(shaper.into_iter().chain(shaper_back));
     resolved.insert("network".to_owned(), Json::Object(map));
     Ok((links, Some(params)))
 }
@@ -147,33 +169,38 @@ fn dumbbell(
 const REPLACED: [(&str, &[&str]); 3] =
     [("rate", &["trace", "trace_period"]), ("trace", &["rate", "trace_period"]), ("framing", &["frame_min", "cells"])];
 
-/// The opposite direction: as forward but for what its own table says.
-fn opposite(
-    section: &Section<'_>,
-    forward: &LinkSpec,
-    given: Option<&Item>,
-    map: &mut Map<String, Json>,
-) -> Result<LinkSpec, ScenarioError> {
-    let (place, own) = match given {
+/// The table `[network.reverse]`; an absent one is empty.
+fn of_reverse<'a>(section: &Section<'a>, given: Option<&'a Item>) -> Result<Section<'a>, ScenarioError> {
+    let (place, entries) = match given {
         None => (section.place, &[][..]),
         Some(Item { place, node: Node::Table(entries) }) => (*place, &entries[..]),
         Some(_) => return Err(section.error(REVERSE, "must be a table: [network.reverse]")),
     };
+    Ok(Section { document: section.document, path: "network.reverse", place, entries })
+}
+
+/// The opposite direction: as forward but for what its own table says.
+fn opposite(
+    section: &Section<'_>,
+    of_its_own: &Section<'_>,
+    forward: &LinkSpec,
+    map: &mut Map<String, Json>,
+) -> Result<LinkSpec, ScenarioError> {
     let known = [Table::of::<Reverse>(), Table::of::<WireOf>()];
-    let of_its_own = Section { document: section.document, path: "network.reverse", place, entries: own };
-    of_its_own.refuse_unknown(&known, &[])?;
+    of_its_own.refuse_unknown(&known, &[QUEUE, SHAPER])?;
+    let own = of_its_own.entries;
     let is_given = |key: &str| own.iter().any(|(name, _)| name == key);
     let replaced = |key: &str| is_given(key) || REPLACED.iter().any(|(by, keys)| is_given(by) && keys.contains(&key));
     let is_known = |key: &str| known.iter().any(|table| table.position(key).is_some());
     let inherited = section.entries.iter().filter(|(key, _)| is_known(key) && !replaced(key));
     let entries: Vec<(String, Item)> = own.iter().chain(inherited).cloned().collect();
-    let section = Section { entries: &entries, ..of_its_own };
+    let section = Section { entries: &entries, ..*of_its_own };
     let params: ReverseParams = fields::<Reverse>(&section, Rate(1_000_000), map)?;
     let LinkWire { framing, wire, mean } = wire::read(&section, Rate(1_000_000), map)?;
     let rate = rate_of(&section, params.rate, mean, map)?;
     let delay = params.delay.unwrap_or(forward.delay);
     map.insert("delay".to_owned(), json(&Value::Time(delay)));
-    Ok(LinkSpec { name: REVERSE.to_owned(), rate, delay, framing, wire, ..forward.clone() })
+    Ok(LinkSpec { name: REVERSE.to_owned(), reverse: true, rate, delay, framing, wire, ..forward.clone() })
 }
 
 /// The rate that is given for a link, or the mean one of its trace.
@@ -214,11 +241,14 @@ pub(crate) fn ways(
                 return Err(section.error(key, "only a network of [[network.links]] has paths"));
             }
         }
-        return match (common.direction, links.len()) {
-            (Direction::Forward, 1) => Ok((vec![0], Vec::new())),
-            (Direction::Forward, _) => Ok((vec![0], vec![1])),
-            (Direction::Reverse, 1) => Err(section.error("direction", "network.two_way is false: leave it out")),
-            (Direction::Reverse, _) => Ok((vec![1], vec![0])),
+        let [forward, reverse] =
+            [false, true].map(|reverse| across(links, reverse).into_iter().map(|at| at as u32).collect::<Vec<u32>>());
+        return match common.direction {
+            Direction::Forward => Ok((forward, reverse)),
+            Direction::Reverse if reverse.is_empty() => {
+                Err(section.error("direction", "network.two_way is false: leave it out"))
+            }
+            Direction::Reverse => Ok((reverse, forward)),
         };
     }
     if common.direction == Direction::Reverse {
@@ -231,6 +261,15 @@ pub(crate) fn ways(
     let path = route(section, "path", path, links)?;
     let return_path = common.return_path.as_ref().map(|names| route(section, "return_path", names, links));
     Ok((path, return_path.transpose()?.unwrap_or_default()))
+}
+
+/// The links of a direction of a dumbbell, in the order in which packets cross them: the line, and its shaper before or behind it.
+pub(crate) fn across(links: &[LinkSpec], reverse: bool) -> Vec<usize> {
+    let mut path: Vec<usize> = (0..links.len()).filter(|at| links[*at].reverse == reverse).collect();
+    if path.iter().any(|at| links[*at].shaper.is_some_and(|shaper| !shaper.behind)) {
+        path.reverse();
+    }
+    path
 }
 
 /// The links that a path names, which must follow one another.

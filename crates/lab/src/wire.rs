@@ -101,16 +101,9 @@ pub(crate) struct LinkWire {
 /// Reads what a link is like. Names of framings are written out in `map`.
 pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Result<LinkWire, ScenarioError> {
     let params = fields::<WireOf>(section, rate, map)?;
-    let (bytes, least, cells) = framing(section, &params)?;
-    let shown = |bytes: u32| json(&Value::Size(Size::Bytes(bytes.into())));
-    map.insert("framing".to_owned(), shown(bytes));
-    map.insert("frame_min".to_owned(), shown(least));
-    map.insert("cells".to_owned(), cells.word().into());
-    let cells = match cells {
-        CellsName::None => Cells::None,
-        CellsName::Atm => Cells::Atm,
-        CellsName::Ptm => Cells::Ptm,
-    };
+    let keys = FramingKeys { framing: &params.framing, frame_min: params.frame_min, cells: params.cells };
+    let framing = keys.read(section)?;
+    show(framing, map);
     let burst_loss = params.burst_loss.unwrap_or(if params.burst_start > 0.0 { 1.0 } else { 0.0 });
     map.insert("burst_loss".to_owned(), burst_loss.into());
     let loses = params.loss > 0.0 || burst_loss > 0.0;
@@ -123,7 +116,7 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json
     let rates = params.trace.as_ref().map(|file| trace(section, file, params.trace_period)).transpose()?;
     let mean = rates.as_ref().map(|rates| rates::mean(rates, duration(section)));
     let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
-    Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean })
+    Ok(LinkWire { framing, wire, mean })
 }
 
 /// How long the run is, if the scenario says it rightly.
@@ -134,23 +127,54 @@ fn duration(section: &Section<'_>) -> Option<Span> {
     }
 }
 
-/// What `framing` says, with what a name brings unless it is given.
-fn framing(section: &Section<'_>, params: &WireParams) -> Result<(u32, u32, CellsName), ScenarioError> {
-    let (bytes, least, cells) = match FRAMINGS.iter().find(|(name, ..)| *name == params.framing) {
-        Some((_, bytes, least, cells)) => (*bytes, *least, *cells),
-        None => {
-            let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
-            let rule = || {
-                let near = did_you_mean(&params.framing, &names);
-                format!("must be bytes up to 1000, such as \"38 B\", or one of {}{near}", names.join(", "))
-            };
-            let read = quantity::size(&params.framing).ok().filter(|size| matches!(size, Size::Bytes(0..=1000)));
-            let bytes = read.ok_or_else(|| section.error("framing", &rule()))?.amount() as u32;
-            (bytes, 0, CellsName::None)
-        }
+/// The keys that say a framing.
+pub(crate) struct FramingKeys<'a> {
+    pub framing: &'a str,
+    pub frame_min: Option<Size>,
+    pub cells: Option<CellsName>,
+}
+
+impl FramingKeys<'_> {
+    /// What they say, with what a name brings unless it is given.
+    pub fn read(&self, section: &Section<'_>) -> Result<Framing, ScenarioError> {
+        let (bytes, least, cells) = match FRAMINGS.iter().find(|(name, ..)| *name == self.framing) {
+            Some((_, bytes, least, cells)) => (*bytes, *least, *cells),
+            None => {
+                let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
+                let rule = || {
+                    let near = did_you_mean(self.framing, &names);
+                    format!("must be bytes up to 1000, such as \"38 B\", or one of {}{near}", names.join(", "))
+                };
+                let read = quantity::size(self.framing).ok().filter(|size| matches!(size, Size::Bytes(0..=1000)));
+                let bytes = read.ok_or_else(|| section.error("framing", &rule()))?.amount() as u32;
+                (bytes, 0, CellsName::None)
+            }
+        };
+        let least = self.frame_min.map_or(least, |size| size.amount() as u32);
+        Ok(Framing { bytes, least, cells: cells_of(self.cells.unwrap_or(cells)) })
+    }
+}
+
+/// The cells of this name.
+pub(crate) fn cells_of(name: CellsName) -> Cells {
+    match name {
+        CellsName::None => Cells::None,
+        CellsName::Atm => Cells::Atm,
+        CellsName::Ptm => Cells::Ptm,
+    }
+}
+
+/// Writes a framing out in resolved keys.
+pub(crate) fn show(Framing { bytes, least, cells }: Framing, map: &mut Map<String, Json>) {
+    let shown = |bytes: u32| json(&Value::Size(Size::Bytes(bytes.into())));
+    map.insert("framing".to_owned(), shown(bytes));
+    map.insert("frame_min".to_owned(), shown(least));
+    let name = match cells {
+        Cells::None => CellsName::None,
+        Cells::Atm => CellsName::Atm,
+        Cells::Ptm => CellsName::Ptm,
     };
-    let least = params.frame_min.map_or(least, |size| size.amount() as u32);
-    Ok((bytes, least, params.cells.unwrap_or(cells)))
+    map.insert("cells".to_owned(), name.word().into());
 }
 
 /// The rates of a file beside the scenario.

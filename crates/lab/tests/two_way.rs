@@ -127,6 +127,93 @@ fn directions_that_make_no_sense_are_refused_where_they_stand() {
     }
 }
 
+const OWN: &str = r#"
+[queue]
+discipline = "drop_tail"
+limit = 50
+
+[network.reverse.queue]
+discipline = "red"
+
+[network.reverse.queue.red]
+min_th = 7
+max_th = 33
+"#;
+
+#[test]
+fn the_opposite_direction_may_have_a_queue_of_its_own() {
+    let text = format!("{}{OWN}", both_ways());
+    let disciplines = |sets: &[(&str, &str)]| -> Vec<String> {
+        run(&text, sets).links.iter().map(|link| link.discipline.to_string()).collect()
+    };
+    assert_eq!(disciplines(&[]), ["drop_tail", "red"]);
+    assert_eq!(disciplines(&[("queue.discipline", "codel")]), ["codel", "red"]);
+    assert_eq!(disciplines(&[("network.reverse.queue.discipline", "pie")]), ["drop_tail", "pie"]);
+    // It has the values of its own table, and those alone: nothing of [queue], whose limit is 50.
+    let resolved = read(&text, &[]).unwrap().resolved;
+    let own = &resolved["network"]["reverse"]["queue"];
+    assert_eq!((&own["min_th"], &own["max_th"], &resolved["queue"]["limit"]), (&7.into(), &33.into(), &50.into()));
+    assert_ne!(own["limit"], 50);
+    let again = toml::to_string(&resolved).unwrap();
+    assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, resolved);
+    // A dumbbell of one direction becomes one of two by it.
+    assert_eq!(run(DUMBBELL, &[("network.reverse.queue.discipline", "pie")]).links.len(), 2);
+}
+
+#[test]
+fn a_queue_of_the_opposite_direction_changes_alone() {
+    let change = |key: &str, value: &str| {
+        let text = format!("{}{OWN}[[changes]]\ntime = \"2 s\"\nkey = \"{key}\"\nvalue = {value}\n", both_ways());
+        let scenario = read(&text, &[])?;
+        let plan = scenario.plan()?;
+        let mut run = sluicegate_lab::Simulation::new(scenario, plan);
+        let never = sluicegate_base::Time::NEVER;
+        while run.advance(never, 1 << 20, &mut |foreign, _, _| Err(foreign.error(""))).unwrap_or_else(|_| panic!()) {}
+        let names: Vec<String> = run.sim().links().iter().map(|link| link.discipline.to_string()).collect();
+        let (summary, _) = run.finish();
+        Ok::<_, ScenarioError>((names, summary["scenario"]["changes"][0].clone()))
+    };
+    let (names, _) = change("queue.discipline", "\"codel\"").unwrap();
+    assert_eq!(names, ["codel", "red"]);
+    let (names, resolved) = change("network.reverse.queue.discipline", "\"codel\"").unwrap();
+    assert_eq!(names, ["drop_tail", "codel"]);
+    assert_eq!(resolved["key"], "network.reverse.queue");
+    let (_, resolved) = change("network.reverse.queue.red.max_th", "20").unwrap();
+    assert_eq!((&resolved["key"], &resolved["value"]), (&"network.reverse.queue.max_th".into(), &20.into()));
+    let told = change("network.reverse.queue.pie.target", "\"20 ms\"").err().unwrap().0;
+    assert!(
+        told.ends_with("while the discipline is red: switch with network.reverse.queue.discipline first"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_queue_of_the_opposite_direction_is_refused_where_it_stands() {
+    let with = |lines: &str| refusal(&format!("{}{lines}", both_ways()), &[]);
+    let told = with("[network.reverse.queue]\nmin_th = 7\n");
+    assert_eq!(
+        told,
+        "two.toml:23: network.reverse.queue.discipline: must be given: nothing of [queue] is taken over here"
+    );
+    let told = with("[network.reverse.queue]\ndiscipline = \"rd\"\n");
+    assert_eq!(
+        told,
+        "two.toml:24: network.reverse.queue.discipline: no such discipline: \"rd\"; did you mean \"red\"?"
+    );
+    let told = with("[network.reverse.queue]\ndiscipline = \"red\"\nmin_th = 50\nmax_th = 20\n");
+    assert!(told.starts_with("two.toml:25: network.reverse.queue.min_th = 50 packets: breaks the rule"), "{told}");
+    assert_eq!(
+        with("[network.reverse]\nqueue = 3\n"),
+        "two.toml:24: network.reverse.queue: must be a table: [network.reverse.queue]"
+    );
+    let told = refusal(DUMBBELL, &[("network.two_way", "false"), ("network.reverse.queue.discipline", "red")]);
+    assert_eq!(told, "sets: network.reverse: two_way is false: leave one of them out");
+    let changes =
+        format!("{DUMBBELL}[[changes]]\ntime = \"2 s\"\nkey = \"network.reverse.queue.discipline\"\nvalue = \"red\"\n");
+    let told = refusal(&changes, &[]);
+    assert_eq!(told, "two.toml:19: network.reverse.queue.discipline: no flow goes in reverse: say two_way = true");
+}
+
 #[test]
 fn a_telnet_session_sends_small_packets_at_its_interval_and_ends_after_its_messages() {
     let telnet = |sets: &[(&str, &str)]| {

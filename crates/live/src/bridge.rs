@@ -9,12 +9,12 @@ use crate::packet::Packet;
 use crate::pump::{Clock, Drive, Driven, Pump};
 use crate::tuples::Tuples;
 use sluicegate_base::Span;
-use sluicegate_netsim::{Hop, LinkPlan};
+use sluicegate_netsim::LinkPlan;
 
 /// How a bridge is made.
 pub struct BridgeSpec {
-    /// What goes from the first interface to the second crosses the first link, what comes back the second.
-    pub links: [LinkPlan<Packet>; 2],
+    /// What goes from the first interface to the second crosses the first links, what comes back the second, in this order.
+    pub links: [Vec<LinkPlan<Packet>>; 2],
     /// The names of the interfaces.
     pub interfaces: [String; 2],
     /// The seed of every random stream.
@@ -52,13 +52,11 @@ impl Bridge {
             let rule = "what the smaller one cannot send is lost, and counted";
             warnings.push(format!("{first} has an MTU of {}, {second} one of {}: {rule}", one.mtu(), other.mtu()));
         }
-        let names = spec.links.each_ref().map(|link| link.name.clone());
-        let links = spec.links.map(|link| (link, Fates::default()));
-        let ledger = Ledger::new(Span::from_millis(100), false);
-        let mut emulator = Emulator::new(links.into(), &[], spec.seed, ledger);
+        let names = spec.links.each_ref().map(|way| way[0].name.clone());
+        let ways = spec.links.map(|way| way.into_iter().map(|link| (link, Fates::default())).collect());
+        // The number of a way is that of its gate.
+        let mut emulator = Emulator::in_series(ways, spec.seed, Ledger::new(Span::from_millis(100), false));
         emulator.observer = observer;
-        let ways = [emulator.add_way(&[Hop::Link(0)]), emulator.add_way(&[Hop::Link(1)])];
-        debug_assert_eq!(ways, [0, 1], "the number of a way is that of its gate");
         let gates: Vec<Box<dyn Gate>> = vec![Box::new(one), Box::new(other)];
         let traffic = Tuples::new(names, spec.seed, spec.flows);
         let pump = Pump::start(Clock::start(), emulator, gates, vec![1, 0], traffic, spec.drive);

@@ -162,6 +162,7 @@ impl Emulator {
             let rate = course.as_ref().map_or(plan.rate, Course::rate);
             let rng = Stream::new(seed, &format!("link/{}/discipline", plan.name));
             let config = PortConfig {
+                interface: plan.interface,
                 framing: plan.framing,
                 tx_ring: plan.tx_ring,
                 packet: plan.packet,
@@ -178,7 +179,7 @@ impl Emulator {
                 fates,
                 arrivals: 0,
                 held: Vec::new(),
-                meter: LinkMeter::new(plan.monitored),
+                meter: LinkMeter::new(plan.monitored, plan.counted),
             }
         };
         let line = |plan: &LinePlan| Line {
@@ -196,6 +197,20 @@ impl Emulator {
             ledger,
             observer: None,
         }
+    }
+
+    /// A network of these links, with a way over all of each series in its order.
+    #[must_use]
+    pub fn in_series<const N: usize>(
+        series: [Vec<(LinkPlan<Packet>, Fates)>; N],
+        seed: u64,
+        ledger: Ledger,
+    ) -> Emulator {
+        let mut links = 0..;
+        let ways = series.each_ref().map(|way| links.by_ref().take(way.len()).map(Hop::Link).collect::<Vec<Hop>>());
+        let mut emulator = Emulator::new(series.into_iter().flatten().collect(), &[], seed, ledger);
+        emulator.ways.extend(ways);
+        emulator
     }
 
     /// Packets may take this way: its number.
@@ -289,7 +304,7 @@ impl Emulator {
                 let Entry { packet: seen, .. } = &mut packet.entry;
                 (seen.frame, seen.arrived, seen.marked) = (frame, now, false);
                 let seen = *seen;
-                self.ledger.reach(&packet.entry, at, link.meter.monitored);
+                self.ledger.reach(&packet.entry, at, &link.meter);
                 self.at(at as usize, now, |port, behind| port.arrive(seen, now, behind));
             }
         }

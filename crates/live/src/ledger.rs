@@ -14,6 +14,8 @@ use sluicegate_tcp::connection::Congestion;
 pub(crate) struct LinkMeter {
     /// Whether it is under study.
     pub monitored: bool,
+    /// Whether another link has counted what arrives.
+    counted: bool,
     /// Queueing delays of packets that were sent, and those of the status's interval.
     pub delays: [DelayHistogram; 2],
     /// Packets lost on its wire.
@@ -25,9 +27,9 @@ pub(crate) struct LinkMeter {
 }
 
 impl LinkMeter {
-    pub fn new(monitored: bool) -> LinkMeter {
+    pub fn new(monitored: bool, counted: bool) -> LinkMeter {
         let (delays, average) = Default::default();
-        LinkMeter { monitored, delays, lost: 0, average, found: [0; 2], carried: 0 }
+        LinkMeter { monitored, counted, delays, lost: 0, average, found: [0; 2], carried: 0 }
     }
 }
 
@@ -116,8 +118,8 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn reach(&mut self, entry: &Entry, link: u32, monitored: bool) {
-        if entry.data && monitored {
+    pub(crate) fn reach(&mut self, entry: &Entry, link: u32, meter: &LinkMeter) {
+        if entry.data && meter.monitored && !meter.counted {
             let flow = &mut self.flows[entry.flow as usize];
             flow.totals.arrivals += 1;
             flow.about.link.get_or_insert(link);

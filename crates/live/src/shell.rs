@@ -9,7 +9,7 @@ use crate::place::{Losses, Place, PlaceSpec};
 use crate::pump::{Clock, Drive, Driven, Pump};
 use crate::tuples::Tuples;
 use sluicegate_base::Span;
-use sluicegate_netsim::{Hop, LinkPlan};
+use sluicegate_netsim::LinkPlan;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
@@ -29,8 +29,8 @@ pub enum Far {
 
 /// How a shell is made.
 pub struct ShellSpec {
-    /// The links: what goes down to the command, and what goes up from it, each with the fates of its packets.
-    pub links: [(LinkPlan<Packet>, Fates); 2],
+    /// The links that are crossed down to the command, and up from it, in this order, with the fates of their packets.
+    pub links: [Vec<(LinkPlan<Packet>, Fates)>; 2],
     /// The command and its arguments.
     pub command: Vec<String>,
     /// What is at the other end.
@@ -122,12 +122,11 @@ impl Shell {
             }
             _ => None,
         };
-        let [down_name, up_name] = spec.links.each_ref().map(|(link, _)| link.name.clone());
-        let mut emulator = Emulator::new(spec.links.into(), &[], spec.seed, Ledger::new(Span::from_millis(100), false));
+        let [down_name, up_name] = spec.links.each_ref().map(|way| way[0].0.name.clone());
+        let [down, up] = spec.links;
+        // What comes in from the command goes up: the number of a way is that of its gate.
+        let mut emulator = Emulator::in_series([up, down], spec.seed, Ledger::new(Span::from_millis(100), false));
         emulator.observer = observer;
-        // What comes in from the command takes the second link, up.
-        let (up, down) = (emulator.add_way(&[Hop::Link(1)]), emulator.add_way(&[Hop::Link(0)]));
-        debug_assert_eq!((up, down), (0, 1), "the number of a way is that of its gate");
         let gates: Vec<Box<dyn Gate>> =
             vec![Box::new(Tun::new(inside, spec.mtu)), Box::new(Tun::new(outside, spec.mtu))];
         let traffic = Tuples::new([up_name, down_name], spec.seed, spec.flows);

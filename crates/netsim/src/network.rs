@@ -164,7 +164,7 @@ impl Network {
         let link = &mut self.links[at as usize];
         if link.monitor.monitored {
             if queued.to == End::Receiver {
-                self.shared.flows[queued.flow as usize].arrivals += 1;
+                self.shared.flows[queued.flow as usize].arrivals += u64::from(link.monitor.arrivals);
                 if link.monitor.recent.len() > 1 {
                     link.monitor.note_sender(&queued);
                 }

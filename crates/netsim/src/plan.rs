@@ -16,6 +16,8 @@ pub struct LinkPlan<P = QueuedPacket> {
     pub name: String,
     /// Its rate.
     pub rate: Rate,
+    /// That of its interface, where the discipline itself keeps to `rate`: a shaper.
+    pub interface: Option<Rate>,
     /// The length of its typical packet in bytes, from which defaults of its discipline follow.
     pub packet: u64,
     /// Its propagation delay.
@@ -28,6 +30,9 @@ pub struct LinkPlan<P = QueuedPacket> {
     pub queue: Box<dyn Discipline<P>>,
     /// Whether it is under study: counted for each flow, and sampled.
     pub monitored: bool,
+    /// Whether its packets come from a link that has counted their arrivals, as a modem's from the shaper before it: a flow's
+    /// packet arrives once.
+    pub counted: bool,
     /// How much of what the discipline has given up may wait for the transmitter, in a driver's ring; none when it is asked as
     /// the transmitter falls free.
     pub tx_ring: Option<Size>,

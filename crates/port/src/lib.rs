@@ -66,6 +66,7 @@
 //! | [`counters`] | what a port counts |
 //! | [`framing`] | what a link sends around each packet |
 //! | [`ring`] | the transmit ring of a driver, below the discipline |
+//! | [`token_bucket`] | a shaper in front of a link, as Linux's `htb` |
 //! | [`histogram`] | how spans are distributed, in little memory |
 #![no_std]
 
@@ -76,8 +77,10 @@ pub mod framing;
 pub mod histogram;
 pub mod port;
 pub mod ring;
+pub mod token_bucket;
 
 pub use counters::Counters;
 pub use framing::{Cells, Framing};
 pub use histogram::DelayHistogram;
 pub use port::{Outcome, Outcomes, Port, PortConfig, PortPacket};
+pub use token_bucket::TokenBucket;

@@ -26,6 +26,9 @@ pub trait PortPacket: Packet {
 pub struct PortConfig {
     /// The rate of its transmitter.
     pub rate: Rate,
+    /// That of the interface instead, where the discipline itself keeps to `rate`: a shaper, such as a
+    /// [`TokenBucket`](crate::TokenBucket).
+    pub interface: Option<Rate>,
     /// What it sends around each packet: the time of that counts, its bytes do not.
     pub framing: Framing,
     /// How much of what the discipline has given up may wait for the transmitter, the packet in transmission not counted;
@@ -43,6 +46,7 @@ impl PortConfig {
     pub fn new(rate: Rate) -> PortConfig {
         PortConfig {
             rate,
+            interface: None,
             framing: Framing::default(),
             tx_ring: None,
             packet: ETHERNET,
@@ -116,6 +120,8 @@ pub struct Port<P, Q = Box<dyn Discipline<P>>> {
     /// How many packets the queue holds, by what it has been given and has given back.
     held: u64,
     transmitter: Transmitter,
+    /// The rate that the discipline keeps to by itself.
+    shaped: Option<Rate>,
     framing: Framing,
     /// Whether the framing is more than bytes around each packet.
     uneven: bool,
@@ -138,7 +144,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     /// When the discipline has a wake-up that is due at the start.
     #[must_use]
     pub fn new(config: PortConfig, queue: Q, rng: Stream) -> Self {
-        let PortConfig { rate, framing, tx_ring, packet, name } = config;
+        let PortConfig { rate, interface, framing, tx_ring, packet, name } = config;
         let asks = queue.wakes();
         let mut port = Port {
             counters: Counters::default(),
@@ -146,7 +152,8 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
             departs: Time::NEVER,
             wakes: Time::NEVER,
             held: 0,
-            transmitter: Transmitter::new(rate),
+            transmitter: Transmitter::new(interface.unwrap_or(rate)),
+            shaped: interface.map(|_| rate),
             framing,
             uneven: framing.is_uneven(),
             sending: None,
@@ -355,11 +362,13 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     }
 
     /// The rate changes. What is left of the packet in transmission goes at the new rate, to the nanosecond; at a rate of
-    /// zero it stands still. The discipline hears of it if it is `told`, but not of a rate of zero: what follows a rate has no
+    /// zero it stands still; of a shaper that of the discipline changes alone. The discipline hears of it if it is `told`, but not of a rate of zero: what follows a rate has no
     /// value then.
     pub fn set_rate(&mut self, rate: Rate, told: bool, now: Time, out: &mut impl Outcomes<P>) {
         self.check(now);
-        if self.sending.is_some() {
+        if let Some(shaped) = &mut self.shaped {
+            *shaped = rate;
+        } else if self.sending.is_some() {
             self.departs = now + self.transmitter.change_rate(rate, self.departs.since(now));
         } else {
             self.transmitter.set_rate(rate);
@@ -446,10 +455,10 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         self.sending.as_ref()
     }
 
-    /// The rate of the transmitter.
+    /// The rate of the transmitter, or of the shaper before it.
     #[must_use]
     pub fn rate(&self) -> Rate {
-        self.transmitter.rate()
+        self.shaped.unwrap_or_else(|| self.transmitter.rate())
     }
 
     /// The discipline's own average of the queue, in packets, if it keeps one.

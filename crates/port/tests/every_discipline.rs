@@ -8,7 +8,7 @@ use sluicegate_aqm::harness::TestPacket;
 use sluicegate_aqm::{Discipline, all, build};
 use sluicegate_base::params::Raw;
 use sluicegate_base::{Ecn, Link, Rate, Size, Span, Time, Value};
-use sluicegate_port::{Counters, PortConfig};
+use sluicegate_port::{Counters, PortConfig, TokenBucket};
 
 const RATES: [u64; 5] = [0, 7_000, 1_000_000, 3_000_001, 1_000_000_000];
 
@@ -65,6 +65,11 @@ fn rings() -> impl Strategy<Value = Option<Size>> {
         (0u64..5).prop_map(|n| Some(Size::Packets(n))),
         (0u64..5000).prop_map(|n| Some(Size::Bytes(n)))
     ]
+}
+
+/// The bytes of a token bucket in front of the port, where one stands there.
+fn bursts() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![Just(None), (1u64..10_000).prop_map(Some)]
 }
 
 /// Panics unless arrivals = sent + dropped + held, by what came out, by the counters and by what the discipline says.
@@ -135,12 +140,22 @@ proptest! {
     /// Each packet is dropped, or starts and then is sent, once; nothing is left when all can go; in order of time; and the same
     /// again with the same seed.
     #[test]
-    fn packets_are_conserved(steps in steps(), tx_ring in rings(), framing in 0u32..100, seed: u64) {
+    fn packets_are_conserved(
+        steps in steps(), tx_ring in rings(), framing in 0u32..100, burst in bursts(), seed: u64,
+    ) {
         for entry in all() {
             let name = entry.table.about.name;
-            let config = PortConfig { tx_ring, framing: framing.into(), name: name.into(), ..PortConfig::new(Rate(1_000_000)) };
+            let interface = burst.map(|_| Rate(10_000_000));
+            let config = PortConfig {
+                tx_ring, interface, framing: framing.into(), name: name.into(), ..PortConfig::new(Rate(1_000_000))
+            };
             let run = || {
-                let mut driver: Driver = Driver::new(config.clone(), queue(name, 20), seed);
+                let queue = queue(name, 20);
+                let queue = match burst {
+                    Some(burst) => Box::new(TokenBucket::new(queue, Rate(1_000_000), framing.into(), burst)),
+                    None => queue,
+                };
+                let mut driver: Driver = Driver::new(config.clone(), queue, seed);
                 play(&mut driver, &steps);
                 drain(&mut driver);
                 driver

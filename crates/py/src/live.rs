@@ -104,33 +104,47 @@ impl Options {
     }
 }
 
-/// The two links of a scenario's network for real packets of up to `mtu` bytes: down, which is forward, and up. `up_sets` are
-/// overrides for the latter alone.
+/// The links of a scenario's network for real packets of up to `mtu` bytes: down, which is forward, and up, each with the shaper
+/// beside it. `up_sets` are overrides for the latter alone.
 fn links(
     py: Python<'_>,
     (text, name, sets, up_sets): (&str, &str, Sets, Sets),
     mtu: u32,
     make: Option<&Bound<'_, PyAny>>,
     faults: &Arc<Faults>,
-) -> PyResult<([LinkPlan<Packet>; 2], Scenario, Json)> {
+) -> PyResult<([Vec<LinkPlan<Packet>>; 2], Scenario, Json)> {
     let read = |sets: &Sets, at: usize, called: &str| {
         let mut sets = sets.clone();
         sets.push(("network.two_way".to_owned(), "true".to_owned()));
         let scenario = caught(|| Scenario::read_network(text, name, &sets, mtu))?;
         let scenario = scenario.map_err(|error| ScenarioError::new_err(error.0))?;
         let plan = plan_of(py, &scenario, name, make, faults)?;
-        if plan.links.len() != 2 || !scenario.is_dumbbell() {
+        let Some(directions) = scenario.directions() else {
             let rule = "network.links: real packets cross one link in each direction: describe a dumbbell";
             return Err(ScenarioError::new_err(rule));
+        };
+        let mut links: Vec<Option<LinkPlan<Packet>>> = plan.links.into_iter().map(Some).collect();
+        let mut way: Vec<LinkPlan<Packet>> =
+            directions[at].iter().map(|link| links[*link].take().expect("a link is crossed once")).collect();
+        for link in &mut way {
+            link.name = if link.interface.is_some() { format!("{called}_shaper") } else { called.to_owned() };
         }
-        let mut link = plan.links.into_iter().nth(at).expect("two");
-        called.clone_into(&mut link.name);
-        Ok((link, scenario))
+        Ok((way, scenario))
     };
     let (down, scenario) = read(&sets, 0, "down")?;
     let (up, upwards) = read(&[sets, up_sets].concat(), 1, "up")?;
-    let queues = json!({ "down": scenario.resolved["queue"], "up": upwards.resolved["queue"] });
+    let own = &upwards.resolved["network"]["reverse"]["queue"];
+    let queues = json!({
+        "down": scenario.resolved["queue"],
+        "up": if own.is_null() { &upwards.resolved["queue"] } else { own },
+    });
     Ok(([down, up], scenario, queues))
+}
+
+/// The links of a direction, with the fates of packets at the line, which no shaper has.
+fn with_fates(way: Vec<LinkPlan<Packet>>, fates: &Fates) -> Vec<(LinkPlan<Packet>, Fates)> {
+    let of = |link: &LinkPlan<Packet>| if link.interface.is_some() { Fates::default() } else { fates.clone() };
+    way.into_iter().map(|link| (of(&link), link)).map(|(fates, link)| (link, fates)).collect()
 }
 
 /// Runs a command behind a link; see `sluicegate.live.shell`, which says what `options` holds. `told(status)` is called
@@ -154,7 +168,7 @@ pub fn shell<'py>(
     let capture = options.capture()?;
     let far = if options.0["world"] == true { Far::World } else { Far::Peer(options.words("peer")) };
     let spec = ShellSpec {
-        links: [(down, options.fates("down")?), (up, options.fates("up")?)],
+        links: [with_fates(down, &options.fates("down")?), with_fates(up, &options.fates("up")?)],
         command: options.words("command").unwrap_or_default(),
         far,
         seed: scenario.seed(),

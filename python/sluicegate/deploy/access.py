@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..paths import REVERSE
+from ..paths import REVERSE, links
+from ..quantities import rate_text
 from . import linux
 from .target import LONGEST_NAME, Deployment, Position, Undeployable, find_link, interface
 
@@ -59,6 +60,8 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
     """The commands that deploy the queues of both directions of a resolved scenario. Raises Undeployable."""
     if REVERSE not in resolved["network"]:
         raise Undeployable(ONE_WAY)
+    if access.margin != MARGIN and any(place.shaper for place in links(resolved)):
+        raise Undeployable("the shapers of the scenario say their rates (network.shaper.rate): leave the margin out")
     up = _direction(resolved, access, REVERSE, access.wan, Position(nat=True, **_position(access)))
     inside = access.lan is not None
     down = _direction(resolved, access, DOWN, access.down, Position(nat=not inside, behind=True, **_position(access)))
@@ -94,9 +97,11 @@ def _direction(
 ) -> Deployment:  # fmt: skip
     found = linux.lines(resolved, dev, link, position)
     place = find_link(resolved, link, position.part)
-    line = find_link(resolved, link)
+    line = next(each for each in links(resolved) if each.name == link)
     way = "upload" if link == REVERSE else "download"
-    rate = f"{place.shown_rate}, {100 * position.part:g} % of the line's {line.shown_rate}"
+    shown = rate_text(line.rate_bps, whole=True)
+    part = round(100 * place.rate / line.rate_bps, 1) if place.shaper else 100 * position.part
+    rate = f"{place.shown_rate}, {part:g} % of the line's {shown}"
     where = f"leaves by {dev}" + (f", which is fed with what comes in by {access.wan}" if dev != access.lan and
                                   link != REVERSE else "")  # fmt: skip
-    return Deployment(lines=found.lines, remarks=found.remarks, title=f"{way} (link {link}): {rate}; {where}")
+    return Deployment(lines=found.lines, remarks=found.remarks, title=f"{way} (link {place.name}): {rate}; {where}")

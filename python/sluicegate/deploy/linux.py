@@ -124,12 +124,13 @@ def shape(plan: Plan) -> None:
     frame = link.packet + 14
     longest = max(1514, frame)
     # So much is sent between two looks of a shaper that wakes every millisecond; a link sends packet by packet.
-    burst = fit(max(longest, -(-link.rate // 8000)), "burst")
+    burst = fit(link.shaper.burst if link.shaper else max(longest, -(-link.rate // 8000)), "burst")
     rate = shaper_rate(link)
     rates = f"rate {rate_word(rate)} burst {burst} cburst {burst} quantum {longest}"
     plan.lines.append(f"tc qdisc add dev {plan.dev} root handle 1: htb default 1")
     plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{framing_words(link)}")
-    plan.say(f"htb is the link of {link.shown_rate}: the interface must be faster, or the queue forms below htb")
+    what = "the shaper" if link.shaper else f"the link of {link.shown_rate}"
+    plan.say(f"htb is {what}: the interface must be faster, or the queue forms below htb")
     plan.say("htb knows whole bytes per second", rate % 8 != 0)
     said_framing(plan, link)
     plan.say(
@@ -137,7 +138,10 @@ def shape(plan: Plan) -> None:
         "while the link is slower the queue forms there; lower it to what the link rarely falls below",
         link.varies,
     )
-    plan.say(f"after a pause htb sends up to {burst} bytes at once (burst); the scenario's link sends nothing at once")
+    plan.say(
+        f"after a pause htb sends up to {burst} bytes at once (burst); the scenario's link sends nothing at once",
+        link.shaper is None,
+    )
     plan.say(
         f"segmentation offload makes one packet of many: `ethtool -K {plan.dev} tso off gso off gro off` lets queues "
         "count them as the scenario does"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..paths import queue_at
 from . import linux
 from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, interface, refusal
 
@@ -75,7 +76,7 @@ class Parameters:
 def laid_out(resolved: Mapping[str, Any], link: str | None = None, generation: int = 1) -> Parameters:
     """The discipline's values with the rate and framing of the link, as its program reads them. Raises Undeployable."""
     place = find_link(resolved, link)
-    queue = Values(resolved["queue"])
+    queue = Values(queue_at(resolved, place.name))
     if queue.discipline not in (known := _core.bpf_names()):
         raise refusal(queue.discipline, "a BPF object", known, {})
     values = {**queue.table, **queue.own}
@@ -99,7 +100,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
 
     A discipline that has no object, and lines for tc, gets those. Raises Undeployable.
     """
-    name = str(resolved["queue"]["discipline"])
+    name = str(queue_at(resolved, find_link(resolved, link).name)["discipline"])
     if name not in _core.bpf_names() and linux.deployable(name):
         return linux.lines(resolved, dev, link)
     interface(dev)

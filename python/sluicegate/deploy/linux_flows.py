@@ -126,7 +126,9 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     """cake as the root, in whose place of a link stands its own shaper: it has no burst, and needs no htb."""
     link, framing = plan.link, own_framing(values)
     rate = link.rate
-    if "bandwidth" not in values:
+    if link.shaper is not None:
+        plan.say("bandwidth is the rate of the shaper, which the scenario's cake has too")
+    elif "bandwidth" not in values:
         plan.say(
             f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper stands for it, without htb. The "
             "scenario's cake does not shape: its tins share by weight, those of a shaper up to a rate each"
@@ -173,12 +175,13 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     said = f"{kind} {bandwidth} {values['diffserv']} {values['flowmode'].replace('_', '-')} {nat}"
     said += f" {'wash' if values['wash'] else 'nowash'} split-gso {filters[values['ack_filter']]}"
     said += f" rtt {plan.time(values, 'rtt')} {framing_words(framing)}"
-    behind = values["ingress"] or position.behind
+    shaper = plan.link.shaper
+    behind = values["ingress"] or position.behind or (shaper is not None and shaper.behind)
     said += " ingress" if behind else " egress"
     plan.say(
         "ingress: what comes in has crossed the link already, so that dropped packets count; the scenario's queue "
         "stands in front of it",
-        behind and not values["ingress"],
+        behind and not values["ingress"] and shaper is None,
     )
     plan.say(
         "cake_mq, a cake in each transmit queue under one rate, needs Linux 7.0 and a tc that knows it; it pays where "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from ..paths import REVERSE, Framing, links, paths
+from ..paths import REVERSE, Framing, Place, Shaper, links, paths, queue_at, queue_of
 from ..quantities import in_base_unit, rate_text
 
 ETHERNET = 14
@@ -88,7 +88,8 @@ class Link:
         framing: What the link sends around each packet.
         tx_ring: Whether a driver's ring stands below the discipline.
         packet: The longest `packet_size` of the flows that cross it, in bytes.
-        resolved_at: The rate for which the values of [queue] were derived: that of the network's first link.
+        resolved_at: The rate for which the values of its queue were derived.
+        shaper: It is a shaper of the scenario, which is deployed as it is.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Link:
     tx_ring: bool
     packet: int
     resolved_at: int
+    shaper: Shaper | None = None
 
     @property
     def shown_rate(self) -> str:
@@ -111,14 +113,15 @@ class Link:
 
 
 def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) -> Link:
-    """The link of this name, with `part` of its rate; None is the only one that [queue] manages, or a dumbbell's
-    bottleneck.
+    """The link of this name, with `part` of its rate, unless it is a shaper; None is the only one that [queue] manages,
+    or a dumbbell's bottleneck or its shaper.
 
     Raises Undeployable when there is no such link, or when None could be several.
     """
     every = links(resolved)
     known = {place.name: place for place in every if place.managed}
     names = ", ".join(known)
+    name = name and queue_of(resolved, name)
     if name is None:
         if not known:
             raise Undeployable("no link is managed by [queue]")
@@ -132,15 +135,28 @@ def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) 
         hint = f'did you mean "{near[0]}"?' if near else f"links with the queue: {names}"
         raise Undeployable(f'no such link: "{name}"; {hint}')
     place = known[name]
+    line = place if place.shaper is None else next(each for each in every if each.name == place.shaper.line)
+    whole = part == 1 or place.shaper is not None
     return Link(
         name=name,
-        rate=place.rate_bps if part == 1 else int(place.rate_bps * part) // WHOLE * WHOLE or WHOLE,
-        varies=place.varies,
+        rate=place.rate_bps if whole else int(place.rate_bps * part) // WHOLE * WHOLE or WHOLE,
+        varies=line.varies,
         framing=place.framing,
-        tx_ring=place.tx_ring,
+        tx_ring=line.tx_ring,
         packet=_longest_packet(resolved, name),
-        resolved_at=every[0].rate_bps,
+        resolved_at=_resolved_at(resolved, every, name),
+        shaper=place.shaper,
     )
+
+
+def _resolved_at(resolved: Mapping[str, Any], every: list[Place], name: str) -> int:
+    """The rate for which the values of the queue at this link were derived."""
+    queue, first = queue_at(resolved, name), every[0]
+    if queue is not resolved["queue"]:
+        first = next(each for each in every if each.managed and queue_at(resolved, each.name) is queue)
+    elif shapers := [each for each in every if each.shaper is not None and each.shaper.line == first.name]:
+        first = shapers[0]
+    return first.rate_bps
 
 
 def one_way(resolved: Mapping[str, Any], link: str | None) -> str:
@@ -148,10 +164,11 @@ def one_way(resolved: Mapping[str, Any], link: str | None) -> str:
     network = resolved["network"]
     if link is not None or REVERSE not in network:
         return ""
-    forward, back = (rate_text(in_base_unit(each["rate"]), whole=True) for each in (network, network[REVERSE]))
+    forward, back = (find_link(resolved, each) for each in ("bottleneck", REVERSE))
     return (
-        f"only one direction: the link bottleneck, {forward}, which on an access line is the download; the upload, "
-        f"link {REVERSE}, {back}, is missing: --wan NAME gives both, --link {REVERSE} that one"
+        f"only one direction: the link {forward.name}, {forward.shown_rate}, which on an access line is the download; "
+        f"the upload, link {back.name}, {back.shown_rate}, is missing: --wan NAME gives both, --link {back.name} that "
+        "one"
     )
 
 

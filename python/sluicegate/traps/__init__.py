@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..paths import Resolved
+from ..paths import REVERSE, Resolved
 from ..traffic import Traffic
 from . import buffers, runs, sources, targets, thresholds, wires
 from .runs import MINUTE_S, about, packet_ns, seconds
@@ -45,6 +45,12 @@ def of_scenario(resolved: Resolved, real: bool = False) -> list[str]:
     """What a resolved scenario shows before it runs. `real`: in real time, whatever a simulation would take."""
     traffic = Traffic(resolved)
     found = [each(traffic) for each in TRAPS]
+    own = resolved["network"].get(REVERSE, {}).get("queue")
+    if own is not None:
+        opposite = Traffic(resolved, own)
+        found.append(
+            f"network.{REVERSE}.{said}" for each in TRAPS for said in each(opposite) if said.startswith("queue.")
+        )
     if not real:
         found.append(runs.long_run(traffic))
     return [sentence for sentences in found for sentence in sentences]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from ..paths import Resolved, places
+from ..paths import Resolved, places, queue_at
 from ..quantities import in_base_unit, rate_text
 from ..traffic import UNRESPONSIVE, Traffic, typical_rtt_ns
 from .load import lasting_alone, load_bps
@@ -199,7 +199,7 @@ def held_average(resolved: Resolved, run: Tables) -> Iterator[str]:
     high = queue[keys[1]]
     bound = high if queue.get("gentle") else AT_MAX_TH * high
     warmup = in_base_unit(resolved["run"]["warmup"]) / 1e9
-    names = {place.name for place in places(resolved)}
+    names = {place.name for place in places(resolved) if queue_at(resolved, place.name) is queue}
     rows = [row for row in run.links.to_dicts() if row["link"] in names and row["average_packets_mean"] is not None]
     samples = run.queue if any(row["average_packets_max"] >= bound for row in rows) else None
     for row in rows:

@@ -31,6 +31,8 @@ pub struct Link {
 pub struct Monitor {
     /// Whether the link is under study.
     pub monitored: bool,
+    /// How many arrivals of its flow a packet of data is here: none where another link has counted it.
+    pub arrivals: u8,
     /// Queueing delays of packets that were sent; kept for links under study only.
     pub delays: DelayHistogram,
     proportional: Proportional,
@@ -61,6 +63,7 @@ impl Link {
         let course = plan.wire.rates.map(|rates| Box::new(Course::new(rates)));
         let rate = course.as_ref().map_or(plan.rate, |course| course.rate());
         let config = PortConfig {
+            interface: plan.interface,
             framing: plan.framing,
             tx_ring: plan.tx_ring,
             packet: plan.packet,
@@ -76,6 +79,7 @@ impl Link {
             course,
             monitor: Monitor {
                 monitored: plan.monitored,
+                arrivals: u8::from(!plan.counted),
                 delays: DelayHistogram::default(),
                 recent: vec![Recent::new(recent as usize); plan.proportional.groups()],
                 senders: vec![Vec::new(); plan.proportional.groups()],
