@@ -27,7 +27,7 @@ def test_each_kind_of_line_is_a_scenario_with_reasons(access: str) -> None:
     names = {flow["name"] for flow in found["flows"]}
     assert names == {"web", "downloads", "uploads", "calls down", "calls up", "game down", "game up"}
     assert found["network"]["reverse"]["rate"] == "8 Mbit/s"
-    assert in_base_unit(found["queue"]["limit"]) == 8e6 / 8 * 0.25, "250 ms of upload"
+    assert in_base_unit(found["queue"]["limit"]) == in_base_unit(found["network"]["rate"]) // 32, "250 ms of it"
     for line in text.splitlines():  # a number without its reason, but for the end of the run, is folklore
         if re.search(r"= .*\d", line) and not line.startswith("duration"):
             assert "# " in line or re.match(r"count = ", line), line

@@ -226,6 +226,13 @@ pub struct Link {
 }
 
 impl Link {
+    /// How many bytes it sends in this time, one typical packet at the least.
+    #[must_use]
+    pub fn bytes_in(&self, time: Span) -> u64 {
+        let bits = u128::from(self.rate.0) * u128::from(time.0) / 1_000_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX).max(self.packet)
+    }
+
     /// How many typical packets it sends in this time.
     #[must_use]
     pub fn packets_in(&self, time: Span) -> u64 {
@@ -308,6 +315,9 @@ impl Field {
             },
             (Kind::Time, Raw::Text(text)) => Value::Time(quantity::span(text)?),
             (Kind::Rate, Raw::Text(text)) => Value::Rate(quantity::rate(text)?),
+            (Kind::Size, Raw::Text(text)) if self.is_buffer() => {
+                Value::Size(quantity::size(text).map_err(|rule| format!("{rule}, or a time such as \"250 ms\""))?)
+            }
             (Kind::Size, Raw::Text(text)) => Value::Size(quantity::size(text)?),
             (Kind::Size, Raw::Integer(n)) => {
                 Value::Size(Size::Packets(u64::try_from(*n).map_err(|_| "must not be negative".to_owned())?))
@@ -351,6 +361,21 @@ impl Field {
         Err(format!("{text:?}: must be {}", self.range.text("s")))
     }
 
+    /// Whether it says how much a buffer holds, which may be given as the time that the link needs for it.
+    #[must_use]
+    pub fn is_buffer(&self) -> bool {
+        self.kind == Kind::Size && ["limit", "queue_limit", "memlimit", "tx_ring", "buffer"].contains(&self.name)
+    }
+
+    /// The time that a document gives for a buffer; `None` for all else.
+    #[must_use]
+    pub fn buffer_time(&self, raw: &Raw) -> Option<Span> {
+        match raw {
+            Raw::Text(text) if self.is_buffer() => quantity::span(text).ok(),
+            _ => None,
+        }
+    }
+
     /// What the field takes, in words.
     #[must_use]
     pub fn expected(&self) -> String {
@@ -361,6 +386,10 @@ impl Field {
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Time => "a time with its unit, such as \"10 ms\"".to_owned(),
             Kind::Rate => "a rate with its unit, such as \"1 Mbit/s\"".to_owned(),
+            Kind::Size if self.is_buffer() => {
+                "a number of packets, or a size with its unit, such as \"64 kB\", or a time such as \"250 ms\""
+                    .to_owned()
+            }
             Kind::Size => "a number of packets, or a size with its unit, such as \"64 kB\"".to_owned(),
             Kind::Text => "a text".to_owned(),
             Kind::Texts => "a list of texts".to_owned(),

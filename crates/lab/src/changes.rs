@@ -170,6 +170,9 @@ impl ScenarioState {
                 let queue = queues.take(of_reverse);
                 match queue.parameter(key) {
                     Some((_, field)) if field.fixed => return refuse(FIXED),
+                    Some((_, field)) if field.buffer_time(&value).is_some() => {
+                        return refuse("a change says packets or bytes: a time holds for the start of a run alone");
+                    }
                     Some((name, field)) => {
                         let resolved = (format!("{table}.{name}"), resolve(field, &value));
                         (Effect::Queue { links, name, value }, resolved)

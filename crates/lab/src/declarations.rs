@@ -28,10 +28,11 @@ fn field(field: &Field) -> Json {
         Kind::Rate => "bit/s",
         _ => field.unit,
     };
-    let units = match field.kind {
-        Kind::Time => quantity::TIMES,
-        Kind::Rate => quantity::RATES,
-        Kind::Size => quantity::SIZES,
+    let units: &[&[(&str, f64)]] = match field.kind {
+        Kind::Time => &[quantity::TIMES],
+        Kind::Rate => &[quantity::RATES],
+        Kind::Size if field.is_buffer() => &[quantity::SIZES, quantity::TIMES],
+        Kind::Size => &[quantity::SIZES],
         _ => &[],
     };
     let range = field.range.text(if unit == "1" || field.kind == Kind::Size { "" } else { unit });
@@ -39,7 +40,7 @@ fn field(field: &Field) -> Json {
         "name": field.name,
         "kind": field.kind.name(),
         "unit": if field.unit == "1" { "" } else { field.unit },
-        "units": units.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "units": units.iter().copied().flatten().map(|(name, _)| *name).collect::<Vec<_>>(),
         "default": default_json(&field.default),
         "derived": derived,
         "required": required,

@@ -5,8 +5,8 @@ use crate::document::{Item, Node, Place, ScenarioError, json};
 use crate::section::Section;
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::Discipline;
-use sluicegate_base::Rate;
 use sluicegate_base::params::Raw;
+use sluicegate_base::{Link, Rate, quantity};
 use sluicegate_netsim::QueuedPacket;
 
 /// The key of the table with values for a foreign discipline: `[queue.python]`.
@@ -52,6 +52,21 @@ impl Foreign {
             shared: shared.filter_map(|(key, item)| Some((key.clone(), leaf(item)?))).collect(),
             prefix: section.document.error(item.place, &shown, "").0,
         })
+    }
+
+    /// The same at a link, whose typical packets a limit is counted in that is given as a time.
+    pub(crate) fn at(&self, link: &Link) -> Foreign {
+        let mut foreign = self.clone();
+        for (key, raw) in &mut foreign.shared {
+            let time = match raw {
+                Raw::Text(text) if key == "limit" => quantity::span(text).ok(),
+                _ => None,
+            };
+            if let Some(time) = time {
+                *raw = Raw::Integer(i64::try_from(link.packets_in(time).max(1)).unwrap_or(i64::MAX));
+            }
+        }
+        foreign
     }
 
     /// An error at the place that names the discipline.

@@ -4,7 +4,7 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
-use crate::section::{Found, Given, Section, fields, object, value};
+use crate::section::{Found, Given, Section, beyond, fields, object, values_at};
 use crate::shaper;
 use crate::topology::{LinkSpec, REVERSE};
 use serde_json::{Map, Value as Json};
@@ -12,7 +12,7 @@ use sluicegate_aqm::drop_tail::DropTailParams;
 use sluicegate_aqm::{
     Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,
 };
-use sluicegate_base::params::{Raw, Table, did_you_mean};
+use sluicegate_base::params::{Raw, Table, Values, did_you_mean};
 use sluicegate_base::{Field, Link, Params, Size, Value};
 use sluicegate_port::TokenBucket;
 use std::borrow::Cow;
@@ -84,10 +84,23 @@ impl Queueing {
         }
     }
 
+    /// Whether a buffer of it is given as a time, so that it differs from link to link.
+    fn has_times(&self) -> bool {
+        let Queueing::Ours(table, found, classes) = self else { return false };
+        let of_a_buffer = |(field, given): (&Field, &Option<Given>)| {
+            field.is_buffer() && matches!(given, Some(Given { value: Value::Time(_), .. }))
+        };
+        table.fields.iter().zip(found).any(of_a_buffer) || classes.iter().any(|(_, queue)| queue.has_times())
+    }
+
     /// Whether its values hold at this link too; the error is the rule that they break there.
     pub(crate) fn check(&self, link: &LinkSpec) -> Result<(), String> {
         let Queueing::Ours(table, found, classes) = self else { return Ok(()) };
-        let resolved = (table.resolve)(&mut |at| told(table, found, at, Some(link)), &link.facts());
+        let values = told(table, found, &link.facts(), Some(link));
+        if let Some(at) = beyond(table, found, &values) {
+            return Err(format!("{} is {}", table.fields[at].name, table.fields[at].range.text("packets")));
+        }
+        let resolved = (table.resolve)(&mut |at| values[at].clone(), &link.facts());
         resolved.map_err(|problem| problem.text().to_owned())?;
         classes.iter().try_for_each(|(_, queue)| queue.check(link))
     }
@@ -100,8 +113,9 @@ impl Queueing {
             (None, Queueing::Foreign(_)) => return Held::UNKNOWN,
             (None, Queueing::Ours(table, found, classes)) => (table, found, classes),
         };
+        let values = told(table, found, &facts, Some(link));
         let of = |name| {
-            let given = |at| told(table, found, at, Some(link)).or_else(|| table.fields[at].default_for(&facts));
+            let given = |at: usize| values[at].clone().or_else(|| table.fields[at].default_for(&facts));
             table.position(name).and_then(given)
         };
         let size = |name| if let Some(Value::Size(size)) = of(name) { Some(size) } else { None };
@@ -212,11 +226,12 @@ impl Queueing {
     ) -> Result<Built<P>, E> {
         let (table, found, classes) = match self {
             Queueing::Foreign(written) => {
-                return foreign(written, name, link.rate).map(|(class, queue)| (class.into(), queue));
+                return foreign(&written.at(link), name, link.rate).map(|(class, queue)| (class.into(), queue));
             }
             Queueing::Ours(table, found, classes) => (table, found, classes),
         };
-        let mut given = |at: usize| told(table, found, at, shaper);
+        let values = told(table, found, link, shaper);
+        let mut given = |at: usize| values[at].clone();
         let built = if classes.is_empty() {
             build(table.about.name, &mut given, link)
         } else {
@@ -230,10 +245,15 @@ impl Queueing {
     }
 }
 
-/// The value of a parameter: as given, or what a discipline that shapes by itself is told where a shaper stands.
-fn told(table: &Table, found: &Found, at: usize, link: Option<&LinkSpec>) -> Option<Value> {
-    let shaper = || link.and_then(|link| link.shaper?.tells(table.fields[at].name, link));
-    value(found, at).or_else(|| shaper().filter(|_| shaper::shapes(table)))
+/// The values of parameters at a link: as given, or what a discipline that shapes by itself is told where a shaper stands.
+fn told(table: &Table, found: &Found, facts: &Link, link: Option<&LinkSpec>) -> Values {
+    let mut values = values_at(table, found, facts);
+    if let Some((shaper, link)) = link.and_then(|link| link.shaper.zip(Some(link))).filter(|_| shaper::shapes(table)) {
+        for (value, field) in values.iter_mut().zip(table.fields) {
+            *value = value.take().or_else(|| shaper.tells(field.name, link));
+        }
+    }
+    values
 }
 
 /// The queues of a scenario: that of `[queue]`, and that of the opposite direction if it has one of its own.
@@ -259,6 +279,11 @@ impl Queues {
             resolved["network"][REVERSE][QUEUE] = map[QUEUE].take();
             unused.extend(more);
             queues.reverse = Some(reverse);
+        } else if let Some(link) = managed.filter(|_| queues.forward.has_times()) {
+            // What a time comes to there, so that the resolved scenario says all of it.
+            let mut map = Map::new();
+            queue(&root.table(QUEUE)?, &link.facts(), &mut map)?;
+            resolved["network"][REVERSE][QUEUE] = map[QUEUE].take();
         }
         links.iter().try_for_each(|link| queues.at(link).refuse_second_rate(root, link))?;
         Ok((queues, unused))

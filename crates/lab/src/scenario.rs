@@ -83,6 +83,10 @@ impl Scenario {
         let packet = packet.unwrap_or_else(|| SourcePlan::typical_packet(groups.iter().map(|group| &group.source)));
         links.iter_mut().for_each(|link| link.packet = packet);
         let (queues, unused) = Queues::read(&root, &links, &mut resolved)?;
+        for link in links.iter().filter(|link| link.plain.is_none()) {
+            let broken = |rule| root.error("queue", &format!("breaks the rule {rule} at link {:?}", link.name));
+            queues.at(link).check(link).map_err(broken)?;
+        }
         links.iter_mut().for_each(|link| link.held = queues.at(link).held(link));
         let run_section = root.table("run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;

@@ -3,7 +3,7 @@
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
-use sluicegate_base::{Declared, ETHERNET, Link, Params, Rate, Value};
+use sluicegate_base::{Declared, ETHERNET, Link, Params, Rate, Size, Span, Value};
 use sluicegate_tcp::params::profile_of;
 use sluicegate_tcp::profiles::{PROFILES, Profile};
 
@@ -33,6 +33,33 @@ pub struct Given {
 
 /// The values given for the fields of one declaration, in its order.
 pub type Found = Vec<Option<Given>>;
+
+/// The values found at a link: a buffer that is given as a time holds what the link sends in it. That is in bytes, unless the
+/// bounds of the field or the rules of the table ask for packets.
+#[must_use]
+pub fn values_at(table: &Table, found: &Found, link: &Link) -> Values {
+    let of = |size: &dyn Fn(Span) -> Size| -> Values {
+        let values = table.fields.iter().zip(found).map(|(field, given)| match given.as_ref()?.value {
+            Value::Time(time) if field.is_buffer() => Some(Value::Size(size(time))),
+            ref value => Some(value.clone()),
+        });
+        values.collect()
+    };
+    let bytes = of(&|time| Size::Bytes(link.bytes_in(time)));
+    let fits = beyond(table, found, &bytes).is_none() && (table.resolve)(&mut |at| bytes[at].clone(), link).is_ok();
+    if fits { bytes } else { of(&|time| Size::Packets(link.packets_in(time).max(1))) }
+}
+
+/// The first buffer given as a time that is beyond its bounds with these values; none if all are within.
+#[must_use]
+pub fn beyond(table: &Table, found: &Found, values: &Values) -> Option<usize> {
+    (0..values.len()).find(|&at| match (&found[at], &values[at]) {
+        (Some(Given { value: Value::Time(_), .. }), Some(Value::Size(size))) => {
+            !table.fields[at].range.holds(size.amount() as f64)
+        }
+        _ => false,
+    })
+}
 
 /// The value found for the field with this index.
 pub fn value(found: &Found, at: usize) -> Option<Value> {
@@ -106,7 +133,8 @@ impl<'a> Section<'a> {
                 return Err(self.error(field.name, &format!("must be {}", field.expected())));
             };
             let key = self.key(field.name);
-            match field.read(raw) {
+            let read = field.buffer_time(raw).map_or_else(|| field.read(raw), |time| Ok(Value::Time(time)));
+            match read {
                 Ok(value) => Ok(Some(Given { value, place: item.place, key })),
                 Err(_) if others(field.name, raw) => Ok(None),
                 Err(rule) => Err(self.document.error(item.place, &format!("{key} = {}", shown(raw)), &rule)),
@@ -117,7 +145,14 @@ impl<'a> Section<'a> {
 
     /// Fills in defaults and tests the rules.
     pub fn resolve(&self, table: &Table, found: &Found, link: &Link) -> Result<Values, ScenarioError> {
-        (table.resolve)(&mut |at| value(found, at), link).map_err(|problem| match problem {
+        let values = values_at(table, found, link);
+        if let Some(at) = beyond(table, found, &values) {
+            let Given { value, place, key } = found[at].as_ref().expect("a value that was given");
+            let (held, range) = (values[at].as_ref().expect("its size"), table.fields[at].range.text(""));
+            let rule = format!("{held} at {}, must be {range} packets", link.rate);
+            return Err(self.document.error(*place, &format!("{key} = {value}"), &rule));
+        }
+        (table.resolve)(&mut |at| values[at].clone(), link).map_err(|problem| match problem {
             Problem::Missing(field) => self.document.error(self.place, &self.key(field), "must be given"),
             Problem::Broken(rule) => self.broken(&rule, table, found, link),
         })

@@ -92,7 +92,7 @@ pub(crate) fn read(
         Some(position) => position == Position::Behind,
         None => two_way && !line.reverse,
     };
-    let buffer = params.buffer.unwrap_or_else(|| buffer(&section, line.reverse));
+    let buffer = params.buffer.unwrap_or_else(|| buffer(&section, line));
     resolved.insert("rate".to_owned(), json(&Value::Rate(rate)));
     wire::show(framing, &mut resolved);
     resolved.insert("burst".to_owned(), json(&Value::Size(Size::Bytes(burst))));
@@ -136,13 +136,14 @@ fn part_of(text: &str, line: Rate) -> Result<Rate, String> {
 }
 
 /// What the line holds unless the shaper's table says so: what the file says of Drop Tail, which without a shaper is its queue.
-fn buffer(section: &Section<'_>, reverse: bool) -> Size {
+fn buffer(section: &Section<'_>, line: &LinkSpec) -> Size {
     let limit = Table::of::<DropTail<()>>();
     let limit = &limit.fields[limit.position("limit").expect("declared")];
-    let own = Some(REVERSE_QUEUE).filter(|_| reverse);
+    let own = Some(REVERSE_QUEUE).filter(|_| line.reverse);
     let given =
         own.into_iter().chain([QUEUE]).find_map(|table| section.document.get(&format!("{table}.drop_tail.limit")));
-    let read = |raw: &Raw| limit.read(raw).ok();
+    let in_time = |time| Value::Size(Size::Bytes(line.facts().bytes_in(time)));
+    let read = |raw: &Raw| limit.buffer_time(raw).map(in_time).or_else(|| limit.read(raw).ok());
     match given.and_then(|item| if let Node::Leaf(raw) = &item.node { read(raw) } else { None }) {
         Some(Value::Size(size)) => size,
         _ => Size::Packets(1000),

@@ -8,7 +8,7 @@ use crate::shaper::{self, SHAPER, ShaperSpec};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{ETHERNET, Link, Rate, Size, Span, Value};
+use sluicegate_base::{ETHERNET, Link, Rate, Size, Span, Value, quantity};
 use sluicegate_netsim::WirePlan;
 use sluicegate_netsim::source::{Direction, FlowParams};
 use sluicegate_port::Framing;
@@ -82,10 +82,11 @@ pub(crate) fn read(
         let path = format!("network.links.{at}");
         let section = Section { document: section.document, path: &path, place: item.place, entries };
         section.refuse_unknown(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[])?;
-        let mut map = Map::new();
+        let (mut map, mut wire_map) = (Map::new(), Map::new());
+        let LinkWire { framing, wire, mean, .. } = wire::read(&section, Rate(1_000_000), &mut wire_map)?;
         let LinkParams { name, from, to, rate, delay, tx_ring, managed, limit } =
-            fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
-        let LinkWire { framing, wire, mean, .. } = wire::read(&section, Rate(1_000_000), &mut map)?;
+            fields::<NetworkLink>(&section, rate_said(&section, mean), &mut map)?;
+        map.extend(wire_map);
         let rate = rate_of(&section, rate, mean, &mut map)?;
         if !names.insert(name.clone()) {
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
@@ -122,9 +123,10 @@ fn dumbbell(
     resolved: &mut Map<String, Json>,
 ) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
     section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links", REVERSE, SHAPER])?;
-    let mut map = Map::new();
-    let mut params: NetworkParams = fields::<Network>(section, Rate(1_000_000), &mut map)?;
-    let LinkWire { framing, wire, mean } = wire::read(section, Rate(1_000_000), &mut map)?;
+    let (mut map, mut wire_map) = (Map::new(), Map::new());
+    let LinkWire { framing, wire, mean } = wire::read(section, Rate(1_000_000), &mut wire_map)?;
+    let mut params: NetworkParams = fields::<Network>(section, rate_said(section, mean), &mut map)?;
+    map.extend(wire_map);
     let rate = rate_of(section, params.rate, mean, &mut map)?;
     let there = LinkSpec {
         name: "bottleneck".to_owned(),
@@ -201,6 +203,15 @@ fn opposite(
     let delay = params.delay.unwrap_or(forward.delay);
     map.insert("delay".to_owned(), json(&Value::Time(delay)));
     Ok(LinkSpec { name: REVERSE.to_owned(), reverse: true, rate, delay, framing, wire, ..forward.clone() })
+}
+
+/// The rate of a link whose other keys have not been read yet, for buffers that are given as times; any where it has none.
+fn rate_said(section: &Section<'_>, mean: Option<Rate>) -> Rate {
+    let given = match section.given("rate") {
+        Some(Raw::Text(text)) => quantity::rate(text).ok(),
+        _ => None,
+    };
+    given.or(mean).unwrap_or(Rate(1_000_000))
 }
 
 /// The rate that is given for a link, or the mean one of its trace.

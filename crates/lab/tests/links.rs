@@ -431,3 +431,85 @@ fn goodput_leaves_out_headers_and_what_came_before_the_window() {
     near(cell("whole_goodput_bps"), 0.8 * 1.2e6 * 1472.0 / 1500.0);
     assert_eq!(cell("whole_loss_ratio"), 0.0);
 }
+
+/// What a queue of this scenario has been resolved to.
+fn queue_of(sets: &[(&str, &str)]) -> serde_json::Value {
+    read(UDP, "links.toml", sets).unwrap().resolved["queue"].clone()
+}
+
+#[test]
+fn a_buffer_given_as_a_time_holds_what_the_link_sends_in_it() {
+    // 250 ms of 10 Mbit/s are 312,500 bytes.
+    let bytes = queue_of(&[("queue.limit", "250 ms")]);
+    assert_eq!(bytes["limit"], "312500 B");
+    let same = [("queue.limit", "312500 B")];
+    let drops = |sets: &[(&str, &str)]| run(sets).links[0].counters.drops;
+    assert_eq!(drops(&[("queue.limit", "250 ms")]), drops(&same));
+    // A rule that wants the unit of another value gets packets, of 1500 bytes here; so do bounds.
+    let red = [("queue.discipline", "early_random_drop"), ("queue.drop_level", "20"), ("queue.limit", "250 ms")];
+    assert_eq!(queue_of(&red)["limit"], 208);
+    let choke = [("queue.discipline", "choke_linux"), ("queue.limit", "250 ms")];
+    assert_eq!(queue_of(&choke)["limit"], 208);
+    // A packet at the least; and a class's queue as any other.
+    assert_eq!(queue_of(&[("queue.limit", "1 us")])["limit"], "1500 B");
+    let classes = [("queue.discipline", "drr"), ("queue.classes", "[{discipline = \"codel\", limit = \"10 ms\"}]")];
+    assert_eq!(queue_of(&classes)["classes"][0]["limit"], "12500 B");
+}
+
+#[test]
+fn each_link_holds_the_time_at_its_own_rate() {
+    // Of a trace it is the mean rate: 3 packets in 10 ms are 3.6 Mbit/s.
+    let name = beside("cell.trace", "2\n2\n10\n");
+    let trace = r#"
+[[network.links]]
+name = "trace"
+from = "a"
+to = "b"
+trace = "cell.trace"
+tx_ring = "10 ms"
+[[network.links]]
+name = "plain"
+from = "b"
+to = "c"
+rate = "8 Mbit/s"
+managed = false
+limit = "20 ms"
+[queue]
+limit = "100 ms"
+[[flows]]
+kind = "udp"
+rate = "1 Mbit/s"
+path = ["trace", "plain"]
+[run]
+duration = "1 s"
+"#;
+    let resolved = read(trace, &name, &[]).unwrap().resolved;
+    assert_eq!(resolved["queue"]["limit"], "45000 B");
+    assert_eq!(resolved["network"]["links"][0]["tx_ring"], "4500 B");
+    assert_eq!(resolved["network"]["links"][1]["limit"], "20000 B");
+    // Both directions are full: 50 ms of 10 and of 1 Mbit/s.
+    let ways = [
+        ("queue.limit", "50 ms"),
+        ("network.reverse.rate", "1 Mbit/s"),
+        (
+            "flows",
+            r#"[{kind = "udp", rate = "20 Mbit/s", packet_size = "500 B"},
+                {kind = "udp", rate = "2 Mbit/s", packet_size = "500 B", direction = "reverse"}]"#,
+        ),
+    ];
+    let outcome = run(&ways);
+    let most: Vec<u64> = outcome.links.iter().map(|link| link.counters.max_packets).collect();
+    assert_eq!(most, [62_500 / 500, 6_250 / 500]);
+}
+
+#[test]
+fn a_time_is_refused_where_no_buffer_is_meant_or_it_holds_too_much() {
+    let error = |sets: &[(&str, &str)]| read(UDP, "links.toml", sets).err().expect("refused").to_string();
+    let told = error(&[("queue.limit", "5 parsec")]);
+    assert!(told.contains("use one of B, kB, KB, MB, KiB, MiB, or a time such as \"250 ms\""), "{told}");
+    assert!(error(&[("queue.discipline", "red"), ("queue.min_th", "5 ms")]).contains("\"ms\" is not a unit here"));
+    let told = error(&[("queue.discipline", "fq_codel"), ("queue.limit", "10 h")]);
+    assert!(told.contains("queue.limit = 36000 s: 30000000 packets at 10 Mbit/s, must be at least 1"), "{told}");
+    let change = r#"[{time = "1 s", key = "queue.limit", value = "20 ms"}]"#;
+    assert!(error(&[("changes", change)]).contains("a change says packets or bytes"));
+}

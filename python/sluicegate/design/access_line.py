@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .._core import ScenarioError
-from ..quantities import duration, quantity, rate_text
+from ..quantities import quantity, rate_text
 
-MODEM_BUFFER_S = 0.25
-"""Seconds of the upload that a modem holds unless measured: many of those in Dischinger et al. (IMC 2007) and Kreibich
-et al. (IMC 2010, Netalyzr) held more, some hundreds of milliseconds to seconds."""
+MODEM_BUFFER_MS = 250
+"""What a modem holds of its rate unless measured: many of those in Dischinger et al. (IMC 2007) and Kreibich et al.
+(IMC 2010, Netalyzr) held more, some hundreds of milliseconds to seconds."""
 
 VIDEO_BPS, VOICE_BPS = 1_500_000, 80_000
 """A video call at 720p, as programs ask for (1.2 to 1.8 Mbit/s), and a voice call: G.711 with its headers."""
@@ -108,11 +109,11 @@ def access_line(
     delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt} without load")
     parts.append(_table("[network]", "the download", [first, delay, *kind.down]))
     parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *kind.up]))
-    limit = max(int(up_bps / 8 * MODEM_BUFFER_S), 10 * PACKET)
     queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
     parts.append(_table("[queue]", "", queue))
-    said = f"{duration(8 * limit / up_bps)} of upload: measure it as the manual says (My home line)"
-    held = [(f'limit = "{limit} B"', said)]
+    held_ms = max(MODEM_BUFFER_MS, math.ceil(10 * 8000 * PACKET / slow))  # ten packets on the slowest lines
+    whose = "each direction's rate (its mean, of a trace)" if kind.trace else "each direction's rate"
+    held = [(f'limit = "{held_ms} ms"', f"at {whose}: measure it as the manual says (My home line)")]
     parts.append(_table("[queue.drop_tail]", "", held))
     if users:
         web = [('think_time = "exponential(mean = 5 s)"', "a page every few seconds")]
