@@ -121,6 +121,22 @@ def test_a_cake_with_a_bandwidth_of_its_own_has_the_framing_of_the_link() -> Non
     assert " overhead 18 mpu 64 " in line
 
 
+def test_nat_is_what_the_scenario_says_else_what_the_place_asks_for() -> None:
+    def words(nat: str | None, wan: bool) -> list[str]:
+        resolved = home(**({} if nat is None else {"queue.nat": nat}))
+        done = access.lines(resolved, Access(wan="wan0")) if wan else linux.lines(resolved, "eth0", "reverse")
+        return [word for line in done.lines for word in line.split() if word in ("nat", "nonat")]
+
+    assert words(None, wan=False) == ["nonat"]
+    assert words("true", wan=False) == ["nat"]
+    assert words(None, wan=True) == ["nat", "nat"]
+    assert words("false", wan=True) == ["nonat", "nonat"]
+    own = {"queue.cake": "{nat = true, ingress = true, overhead = 30}"}
+    [line] = linux.lines(home(**own), "eth0", "reverse").lines
+    assert " nat " in line
+    assert line.endswith(" overhead 30 ingress")
+
+
 def test_cake_in_each_transmit_queue() -> None:
     done = access.lines(home(), Access(wan="wan0", multiqueue=True))
     assert sum(" cake_mq bandwidth " in line for line in done.lines) == 2

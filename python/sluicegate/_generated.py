@@ -1750,6 +1750,9 @@ class Cake(Declared, role="queue"):
         atm: How the link frames packets with their overhead. (default: noatm; tc-cake(8))
         ingress: Count dropped packets too, for a shaper behind the slow link: what arrives has used that link
             already. (default: false; tc-cake(8))
+        nat: Tell hosts by their addresses before this host translates them. Without it all that a home sends
+            (with ingress: all that it gets) is of one host. (default: yes, and in lines where the place asks for
+            it (`tc --wan`); tc-cake(8))
         wash: Clear the class of packets, once their tin is chosen. (default: false; tc-cake(8))
         memlimit: Most bytes that all queues together hold, not counting the packet in transmission. (packets;
             default: 4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that; at least 1; Linux,
@@ -1776,6 +1779,7 @@ class Cake(Declared, role="queue"):
     mpu: int = 0
     atm: Literal["noatm", "atm", "ptm"] = "noatm"
     ingress: bool = False
+    nat: bool | None = None
     wash: bool = False
     memlimit: int | str | None = None
     limit: int | str | None = None

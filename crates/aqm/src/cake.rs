@@ -36,7 +36,8 @@
 //! |---|---|---|
 //! | `autorate-ingress` follows a link whose rate changes | not built | a scenario says when a link's rate changes, and `bandwidth` can change with it |
 //! | super-packets of segmentation offload are split (`split-gso`) | not built | packets are as they are on the wire |
-//! | `nat`, marks of the firewall (`fwmark`) and filters choose hosts, flow or tin | not built | there are no addresses to be translated and no firewall |
+//! | marks of the firewall (`fwmark`) and filters choose hosts, flow or tin | not built | there is no firewall |
+//! | without `nat` hosts are addresses as they are on the wire | only with `nat = false`, all hosts of the home then being one | a scenario says who sends, not where addresses are translated |
 //! | keywords for links (`ethernet`, `docsis`, `pppoe-ptm` …), and `raw` for lengths with the link's header | `overhead`, `mpu` and `atm` | tc-cake(8) gives the keywords as these three. Packets have no link header here, as with `overhead` in Linux |
 //! | a packet shorter than a negative `overhead` | has length 0, or `mpu` | in Linux 6.18 its 32 bits wrap, and the link stands still for a while; some later trees do as we do |
 //! | the target is one and a half times what the longest packet takes, if that is more than rtt/20 | so with `bandwidth`, as in Linux | without it CAKE does not know the rate. On a link of 1 Mbit/s each packet that finds another waits for more than 5 ms, and one CUBIC flow uses 77 % (100 % with bandwidth) |
@@ -88,7 +89,7 @@ discipline! {
     source("Hoeiland-Joergensen, Taht & Morton 2018, Piece of CAKE; Linux, net/sched/sch_cake.c"),
     tc("tc qdisc add dev DEV root cake [bandwidth RATE|unlimited] rtt TIME \
         [besteffort|precedence|diffserv8|diffserv4|diffserv3] \
-        [flowblind|srchost|dsthost|hosts|flows|dual-srchost|dual-dsthost|triple-isolate] [wash|nowash] \
+        [flowblind|srchost|dsthost|hosts|flows|dual-srchost|dual-dsthost|triple-isolate] [nat|nonat] [wash|nowash] \
         [no-ack-filter|ack-filter|ack-filter-aggressive] memlimit BYTES [noatm|atm|ptm] overhead BYTES mpu BYTES \
         [ingress|egress]"),
     drops(Tail, Early, Match),
@@ -128,6 +129,10 @@ discipline! {
         atm: Atm = default(Atm::Noatm), source("tc-cake(8)"), tc("noatm, atm, ptm");
         /// Count dropped packets too, for a shaper behind the slow link: what arrives has used that link already.
         ingress: bool = default(false), source("tc-cake(8)"), tc("ingress, egress");
+        /// Tell hosts by their addresses before this host translates them. Without it all that a home sends (with ingress: all
+        /// that it gets) is of one host.
+        nat: Option<bool> = optional("yes, and in lines where the place asks for it (`tc --wan`)"),
+            source("tc-cake(8)"), tc("nat, nonat");
         /// Clear the class of packets, once their tin is chosen.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");
         /// Most bytes that all queues together hold, not counting the packet in transmission.
@@ -152,6 +157,11 @@ impl CakeParams {
     /// The shaper's rate in bytes per second; 0 without one.
     fn rate(&self) -> u64 {
         self.bandwidth.map_or(0, |bandwidth| bandwidth.0 / 8)
+    }
+
+    /// The end, source (0) or destination (1), whose hosts all have the address of this one.
+    fn translated(&self) -> Option<usize> {
+        (self.nat == Some(false)).then_some(usize::from(self.ingress))
     }
 
     /// The target and the round trip, which tc gives in whole microseconds.
@@ -344,7 +354,8 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             packet.set_class(0);
         }
         let (mode, tin) = (self.params.flowmode, &mut self.tins[t]);
-        let at = tin.find(keys.hash_flow(&packet, mode), || keys.hash_hosts(&packet), mode);
+        let translated = self.params.translated();
+        let at = tin.find(keys.hash_flow(&packet, mode, translated), || keys.hash_hosts(&packet, translated), mode);
         if tin.backlog == 0 {
             tin.time_next_packet = tin.time_next_packet.max(ctx.now);
             if self.packets == 0 {

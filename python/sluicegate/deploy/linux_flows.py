@@ -171,7 +171,9 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     """cake. Its framing is always said: packets then count without the interface's header, as in the simulation."""
     filters = {"disabled": "no-ack-filter", "enabled": "ack-filter", "aggressive": "ack-filter-aggressive"}
     position = plan.position
-    kind, nat = "cake_mq" if position.multiqueue else "cake", "nat" if position.nat else "nonat"
+    asked = values.get("nat")
+    translates = position.nat if asked is None else asked
+    kind, nat = "cake_mq" if position.multiqueue else "cake", "nat" if translates else "nonat"
     said = f"{kind} {bandwidth} {values['diffserv']} {values['flowmode'].replace('_', '-')} {nat}"
     said += f" {'wash' if values['wash'] else 'nowash'} split-gso {filters[values['ack_filter']]}"
     said += f" rtt {plan.time(values, 'rtt')} {framing_words(framing)}"
@@ -198,7 +200,8 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
         plan.say(f"target = {values['target']}: tc sets {us} us, rtt/20", values.base("target") != us * 1000)
     plan.say(f"limit = {values.get('limit')} is not deployed: cake has no limit but memlimit", "limit" in values)
     plan.say(f"mtu = {values['mtu']}: in Linux it is the MTU of the interface with its header")
-    hosts = "hosts by address" if position != FRONT else "hosts by address (say nat where this host translates)"
+    hint = position == FRONT and asked is None
+    hosts = "hosts by address" + (" (where this host translates them: nat = true)" if hint else "")
     plan.say(f"tins are chosen by DSCP, the scenario's class; {hosts}")
-    plan.say("nat: hosts are told by their addresses before this host translates them", position.nat)
+    plan.say("nat: hosts are told by their addresses before this host translates them", translates)
     return said

@@ -44,20 +44,24 @@ impl Keys {
         Keys { flows, sources, destinations: FlowHasher::new(rng) }
     }
 
-    /// The hashes of the hosts that a packet comes from and goes to.
-    pub fn hash_hosts(&self, packet: &impl Packet) -> [u32; 2] {
+    /// The hashes of the hosts that a packet comes from and goes to; all hosts at the `translated` end are one.
+    pub fn hash_hosts(&self, packet: &impl Packet, translated: Option<usize>) -> [u32; 2] {
         let (from, to) = packet.hosts();
-        [hash(&self.sources, from), hash(&self.destinations, to)]
+        let mut hashes = [hash(&self.sources, from), hash(&self.destinations, to)];
+        if let Some(end) = translated {
+            hashes[end] = 0;
+        }
+        hashes
     }
 
     /// The hash of what counts as a packet's flow.
-    pub fn hash_flow(&self, packet: &impl Packet, mode: FlowMode) -> u32 {
+    pub fn hash_flow(&self, packet: &impl Packet, mode: FlowMode, translated: Option<usize>) -> u32 {
         match mode {
             FlowMode::Flowblind => 0,
-            FlowMode::Srchost => self.hash_hosts(packet)[0],
-            FlowMode::Dsthost => self.hash_hosts(packet)[1],
+            FlowMode::Srchost => self.hash_hosts(packet, translated)[0],
+            FlowMode::Dsthost => self.hash_hosts(packet, translated)[1],
             FlowMode::Hosts => {
-                let [source, destination] = self.hash_hosts(packet);
+                let [source, destination] = self.hash_hosts(packet, translated);
                 source ^ destination
             }
             FlowMode::Flows | FlowMode::DualSrchost | FlowMode::DualDsthost | FlowMode::TripleIsolate => {

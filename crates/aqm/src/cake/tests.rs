@@ -291,6 +291,26 @@ fn hosts_share_before_flows() {
     }
 }
 
+#[test]
+fn without_nat_the_hosts_of_a_home_are_one() {
+    // Host 1 has eight flows, host 2 one: half of 900 packets with nat, a ninth without. Coming in they are destinations.
+    let part = |nat, ingress| {
+        let mode = if ingress { FlowMode::DualDsthost } else { FlowMode::DualSrchost };
+        let mut harness = harness(CakeParams { flowmode: mode, nat, ingress, ..params() });
+        for k in 0..9 * 600 {
+            let (flow, inside) = (k % 9, if k % 9 < 8 { 1 } else { 2 });
+            let outside = 10 + flow as u16;
+            let hosts = Some(if ingress { (outside, inside) } else { (inside, outside) });
+            harness.submit(TestPacket { flow, bytes: 1000, hosts, ..TestPacket::default() });
+        }
+        departures(&mut harness, 900).iter().filter(|flow| **flow == 8).count()
+    };
+    for ingress in [false, true] {
+        let parts = [None, Some(true), Some(false)].map(|nat| part(nat, ingress));
+        assert!(parts[0] == parts[1] && parts[0].abs_diff(450) <= 8 && parts[2].abs_diff(100) <= 8, "{parts:?}");
+    }
+}
+
 /// The acknowledgements that are dropped, by their place, when these come one after the other to one queue.
 fn filtered(ack_filter: AckFilter, acks: &[(u64, Ack)]) -> Vec<u64> {
     let mut harness = harness(CakeParams { ack_filter, flowmode: FlowMode::Flowblind, ..params() });
