@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -549,3 +550,20 @@ def test_the_page_names_the_interface_that_was_asked_for(sluicegate: Program, of
     assert sg.Recommendation.read(tmp_path / "out").html() == page
     with pytest.raises(Undeployable):
         sg.recommend(office, dev="eth 7")
+
+
+def test_many_goals_stay_readable_on_a_terminal_of_100_columns(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="8 Mbit/s"))
+    short = ["--seeds", "2", "--set", "run.duration=6 s", "--set", "run.warmup=2 s"]
+    names = ["--disciplines", "drop_tail,fq_codel,fq_pie"]
+    printed = sluicegate("recommend", "home.toml", *short, *names).stdout
+    lines = printed[printed.index("3 disciplines, 2 seeds each") : printed.index("yes: the goal is kept")].splitlines()
+    assert max(map(len, lines)) <= 100
+    rows = [line.split() for line in lines if line.startswith(" rank ")]
+    assert len(rows) > 1, "in several tables"
+    assert [("behind" in row) for row in rows] == [True, *[False] * (len(rows) - 1)], "which it says once"
+    heads = re.findall(r"goal (\d+)", printed[: printed.index("yes: the goal is kept")])
+    kept = re.search(r"^kept by all of these: goals (.*)$", printed, re.MULTILINE)
+    assert kept is not None
+    all_goals = re.findall(r"^  (\d+)  \S", printed, re.MULTILINE)
+    assert sorted([*heads, *kept[1].split(", ")], key=int) == all_goals, "each goal once"

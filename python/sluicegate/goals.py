@@ -109,12 +109,17 @@ class Goal:
 
     def value(self, row: dict[str, Any]) -> str:
         """A mean with its interval, in the unit shown."""
+        unit = self.shown[0]
+        return self.number(row) if row["mean"] is None else f"{self.number(row)}{unit and ' '}{unit}"
+
+    def number(self, row: dict[str, Any]) -> str:
+        """The same without the unit."""
         unit, factor = self.shown
         if row["mean"] is None:
             return "–"
         digits = 1 if unit == "%" and self.metric.unit == "bit/s" else self.metric.decimals
         half = "" if row["half_width"] is None else f" ± {row['half_width'] * factor:.{digits}f}"
-        return f"{row['mean'] * factor:.{digits}f}{half}{unit and ' '}{unit}"
+        return f"{row['mean'] * factor:.{digits}f}{half}"
 
 
 @dataclass(frozen=True)

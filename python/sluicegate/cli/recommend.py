@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,10 +30,14 @@ from .common import (
 from .compare import responsiveness_lines
 
 if TYPE_CHECKING:
+    from ..experiments.ranking import Ranked
     from ..experiments.recommend import Recommendation
 
 VERDICTS = {True: "yes", False: "no", None: "?"}
 """Whether a goal is kept, as tables have it."""
+
+READABLE = 100
+"""Columns of a terminal that a table of goals keeps to where names allow it."""
 
 SHOWN = 8
 """How many disciplines are shown, besides those tied with the last of them, unless all are asked for."""
@@ -138,19 +142,15 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
     print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each, {spread}:")
     last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
     shown = [each for each in done.ranking if everything or each.rank <= last]
-    header = ["rank", "discipline", "behind by", *(f"goal {number}" for number in range(1, len(done.goals) + 1))]
-    rows = []
-    for each in shown:
-        cells = [
-            f"{goal.value(done.comparison.mean(each.label, goal.column))}"
-            + ("" if goal.bound is None else f"\n{VERDICTS[kept]}")
-            for goal, kept in zip(done.goals, each.kept, strict=True)
-        ]
-        rows.append([str(each.rank), each.label, each.behind, *cells])
-    print_table(header, rows, whole=True)
-    if rows[-1][2]:
+    told = telling(done, shown)
+    for header, rows in tables(done, shown, told):
+        print_table(header, rows, whole=True)
+    if all_keep := [str(number) for number in range(1, len(done.goals) + 1) if number - 1 not in told]:
+        print(f"kept by all of these: goals {', '.join(all_keep)}" if len(all_keep) > 1 else
+              f"kept by all of these: goal {all_keep[0]}")  # fmt: skip
+    if shown[-1].behind:
         print("behind by: what puts a discipline behind the rank before")
-    if any(goal.bound is not None for goal in done.goals):
+    if any(done.goals[number].bound is not None for number in told):
         print("yes: the goal is kept; no: it is not; ?: the interval does not tell")
     if hidden := len(done.ranking) - len(shown):
         print(f"{hidden} more rank below; --all shows them")
@@ -169,6 +169,47 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
     print_deployment(done)
     if out is not None:
         print(f"results in {out}")
+
+
+def telling(done: Recommendation, shown: Sequence[Ranked]) -> list[int]:
+    """Of which goals values are shown, from 0 on: those that not all of these disciplines keep, and those without a
+    bound; all where there is no other."""
+    bounds = [goal.bound is not None and all(each.kept[at] for each in shown) for at, goal in enumerate(done.goals)]
+    return [at for at, kept in enumerate(bounds) if not kept] or list(range(len(bounds)))
+
+
+def tables(
+    done: Recommendation, shown: Sequence[Ranked], told: Sequence[int]
+) -> list[tuple[list[str], list[list[str]]]]:  # fmt: skip
+    """The ranking with the values of these goals, as header and rows: as many goals beside each other as are readable
+    in `READABLE` columns, the rest in tables below."""
+    columns = []
+    for at in told:
+        goal = done.goals[at]
+        unit = f", {goal.shown[0]}" if goal.shown[0] else ""
+        of_a_rate = goal.shown[0] == "%" and goal.metric.unit == "bit/s"
+        what = f"{'utilisation' if of_a_rate else goal.metric.word.replace('_', ' ')}{unit}"
+        cells = [
+            goal.number(done.comparison.mean(each.label, goal.column))
+            + ("" if goal.bound is None else f"  {VERDICTS[each.kept[at]]}")
+            for each in shown
+        ]
+        columns.append([f"goal {at + 1}\n{f'{goal.group}{chr(10)}' if goal.group else ''}{what}", *cells])
+    first = [["rank", *(str(each.rank) for each in shown)], ["discipline", *(each.label for each in shown)]]
+    behind = ["behind by", *(each.behind for each in shown)]
+    found: list[list[list[str]]] = []
+    for column in columns:
+        if found and sum(map(wide, [*found[-1], column])) <= READABLE:
+            found[-1].append(column)
+        else:
+            found.append([*first, *([] if found or not any(behind[1:]) else [behind]), column])
+    return [([column[0] for column in table], list(map(list, zip(*(column[1:] for column in table), strict=True))))
+            for table in found]  # fmt: skip
+
+
+def wide(column: Sequence[str]) -> int:
+    """How wide a column of a table is, with the space beside it."""
+    return 3 + max(len(line) for cell in column for line in cell.splitlines() or [""])
 
 
 def conclusion(done: Recommendation) -> list[str]:
