@@ -6,7 +6,7 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate.responsiveness import Responsiveness, responsiveness
+from sluicegate.responsiveness import Responsiveness, of_real_packets, responsiveness
 
 LINE = """\
 [network]
@@ -39,6 +39,25 @@ def test_by_hand() -> None:
     beside, loaded = 0.020 + 0.045, 0.020 + 0.030 + 0.040
     assert found.loaded == pytest.approx((60 / beside + 60 / loaded) / 2)
     assert found.grade == "B"
+
+
+def test_of_real_packets_by_hand() -> None:
+    """20 ms without load. In 8 s the transfer down carried 40,000 packets of 1500 bytes, which take 0.12 ms each and
+    waited for 30 ms; its acknowledgements waited for 2 ms on their way up, and nothing else went down but it."""
+    network = sg.check(LINE)["network"]
+    load = {"link": "down", "kind": "tcp", "throughput_bps": 7.5e6 * 8, "delivered_packets": 40_000,
+            "delay_mean_ns": 10e6 + 0.12e6 + 30e6}  # fmt: skip
+    acks = {"link": "up", "kind": "tcp", "throughput_bps": 1e5, "delivered_packets": 1250,
+            "delay_mean_ns": 10e6 + 1e5 * 8 / 1250 / 1e7 * 1e9 + 2e6}  # fmt: skip
+    silent = {"link": "down", "kind": "udp", "throughput_bps": 0.0, "delivered_packets": 0, "delay_mean_ns": None}
+    found = of_real_packets(network, [load, acks, silent], {"down": 31e6, "up": 1e6}, 8.0)
+    assert found is not None
+    assert found.idle == pytest.approx(60 / 0.020)
+    assert found.increase_ns == pytest.approx(31e6 + 2e6), "down nothing goes beside the load: what its queue holds"
+    assert found.loaded == pytest.approx((60 / 0.053 + 60 / (0.020 + 0.030 + 0.002)) / 2)
+    assert of_real_packets(network, [acks], {"down": 31e6, "up": 1e6}, 8.0) is None, "without load nothing is said"
+    one_way = {key: value for key, value in network.items() if key != "reverse"}
+    assert of_real_packets(one_way, [load, acks], {}, 8.0) is None
 
 
 @pytest.mark.parametrize(("ms", "grade"), [(4.9, "A+"), (5, "A"), (59, "B"), (199, "C"), (399, "D"), (400, "F")])

@@ -9,10 +9,12 @@ It is known where both directions of a dumbbell have a queue: those of other net
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .paths import REVERSE, SHAPERS, Resolved
+from .quantities import in_base_unit
 from .traffic import Group, Traffic, conversation, packet_bytes
 
 GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
@@ -21,6 +23,9 @@ GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 SCALE = f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, F from there (dslreports.com)"
 
 MINUTE_NS = 60e9
+
+LOADING = 0.1
+"""Part of a link's rate from which on a TCP flow of a real link counts as load."""
 
 Values = Mapping[str, float | None]
 
@@ -68,8 +73,49 @@ def responsiveness(resolved: Resolved, delays: Values, rates: Values, waits: Val
                  if group.flow["kind"] == "tcp" and group.lasting]  # fmt: skip
         carried = [(more, rate) for more, rate in loads if more is not None and rate > 0]
         if carried:
-            load[back] = sum(more * rate for more, rate in carried) / sum(rate for _, rate in carried)
-    least = _base_round_trip(groups)
+            load[back] = _mean(carried)
+    return _of(_base_round_trip(groups), beside, load)
+
+
+def of_real_packets(
+    network: Resolved, flows: Sequence[Mapping[str, Any]], waits: Values, seconds: float
+) -> Responsiveness | None:  # fmt: skip
+    """The same of a link that real packets crossed for so long, up and down; None where nothing loaded it.
+
+    `network`: the resolved one, whose opposite direction is up. `flows`: the rows of the table, of which TCP flows that
+    carried `LOADING` of the link's rate, or more, are the load, and the others what waits beside it. `waits`: of each
+    direction the mean queueing delay in ns, which stands for what waits where there are no others.
+    """
+    if REVERSE not in network:
+        return None
+    beside: dict[bool, float] = {}
+    load: dict[bool, float] = {}
+    least = 0.0
+    for back, (name, way) in enumerate((("down", network), ("up", network[REVERSE]))):
+        alone = in_base_unit(way["delay"]) + in_base_unit(way["jitter"]) / 2
+        rate_bps = in_base_unit(way["rate"])
+        least += alone
+        light, heavy = [], []
+        for flow in flows:
+            packets = flow["delivered_packets"]
+            if flow["link"] == name and packets and flow["delay_mean_ns"] is not None:
+                sending = flow["throughput_bps"] * seconds / packets / rate_bps * 1e9
+                more = max(flow["delay_mean_ns"] - alone - sending, 0.0)
+                loads = flow["kind"] == "tcp" and flow["throughput_bps"] >= LOADING * rate_bps
+                (heavy if loads else light).append((more, packets))
+        beside[bool(back)] = _mean(light) if light else waits.get(name) or 0.0
+        if heavy:
+            load[bool(back)] = _mean(heavy)
+    return _of(least, beside, load)
+
+
+def _mean(weighed: Sequence[tuple[float, float]]) -> float:
+    return sum(value * weight for value, weight in weighed) / sum(weight for _, weight in weighed)
+
+
+def _of(least: float, beside: Mapping[bool, float], load: Mapping[bool, float]) -> Responsiveness | None:
+    """That of a round trip of `least` without load, of what waits beside the load in both directions, and of the load
+    in those that have one."""
     if least <= 0 or not load:
         return None
     trip = least + beside[False] + beside[True]

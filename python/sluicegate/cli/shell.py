@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..quantities import fixed, rate_digits, rate_unit
+from ..quantities import fixed, in_base_unit, rate_digits, rate_unit
 from .common import Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table
 
 if TYPE_CHECKING:
@@ -281,11 +281,24 @@ def print_shell(done: Run, places: Sequence[Path], stderr: bool = True, told: Se
     found = reasons(done.links, done.links["link"].to_list(), "link")
     for row in found.rows:
         print(said(dict(zip(found.head, row, strict=True))), file=file)
+    for line in responsiveness_lines(done):
+        print(line, file=file)
     for remark in done.remarks():
         if remark not in told:
             print(f"warning: {remark}", file=sys.stderr)
     for place in places:
         print(f"results in {place}", file=file)
+
+
+def responsiveness_lines(done: Run) -> list[str]:
+    """Responsiveness and latency under load, with the scale of its grades, where something loaded the link."""
+    from ..responsiveness import SCALE, of_real_packets
+
+    scenario = done.summary["scenario"]
+    waits = {row["link"]: row["queueing_delay_mean_ns"] for row in done.links.to_dicts()}
+    seconds = in_base_unit(scenario["run"]["duration"]) / 1e9
+    found = of_real_packets(scenario["network"], done.flows.to_dicts(), waits, seconds)
+    return [] if found is None else [f"responsiveness: {found.text()}", SCALE]
 
 
 def said(row: Mapping[str, str]) -> str:
