@@ -219,7 +219,9 @@ def test_the_unit_is_one_that_systemd_accepts(process: Program, tmp_path: Path) 
     place = tmp_path / "sluicegate-bridge@home.service"
     place.write_text(printed)
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", place], capture_output=True, text=True)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    # Other units of this machine may have mistakes of their own.
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "sluicegate" in line]
+    assert (done.returncode, said) == (0, [])
 
 
 # --- frames -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -195,6 +196,24 @@ def test_a_module_of_nixos_has_the_same_keys() -> None:
         assert f'{name} = "{value}";' in text
     assert text.count("cakeConfig = {") == 2
     assert text.count("{") == text.count("}")
+
+
+def test_nix_itself_reads_the_fragment_with_the_keys_of_networkd(tmp_path: Path) -> None:
+    if shutil.which("nix-instantiate") is None:
+        pytest.skip("nix-instantiate is not installed (Debian: nix-bin)")
+    for queue in ("cake", "fq_codel"):
+        done = access.lines(home(queue), Access(wan="wan0", lan="br0"))
+        module = tmp_path / "module.nix"
+        module.write_text(f"{{\n{formats.nixos(done)}}}\n", "utf-8")
+        asked = ["nix-instantiate", "--eval", "--strict", "--json", module]
+        read = subprocess.run(asked, capture_output=True, encoding="utf-8", env={**os.environ, "HOME": str(tmp_path)})
+        assert read.returncode == 0, read.stderr
+        networks = json.loads(read.stdout)["systemd"]["network"]["networks"]
+        expected, _ = formats.sections(done)
+        found = {dev: [*each.values()] for dev, each in networks.items()}
+        assert {dev: sorted(sorted(keys.items()) for keys in each) for dev, each in found.items()} == {
+            dev: sorted(sorted(keys.items()) for _, keys in each) for dev, each in expected.items()
+        }
 
 
 def options(text: str) -> dict[str, str]:
