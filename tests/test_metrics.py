@@ -20,11 +20,16 @@ STATUS: dict[str, Any] = {
     "links": [
         {"name": "down", "discipline": "dcn", "rate_bps": 5e6, "throughput_bps": 4e6, "queue_packets": 3,
          "queue_bytes": 4500, "delay_p50_ms": 2.5, "delay_p99_ms": 20.0, "arrivals": 1000,
+         "delays": {"bounds_ms": [0.5, 20.0], "within": [400, 960], "count": 970, "sum_ms": 2500.0},
          "drops": {"tail": 1, "early": 22}, "marked": 7, "lost": 0},
         {"name": "up", "discipline": 'a"b', "rate_bps": 1e6, "throughput_bps": 0, "queue_packets": 0, "queue_bytes": 0,
-         "delay_p50_ms": None, "delay_p99_ms": None, "arrivals": 0, "drops": {}, "marked": 0, "lost": 0},
+         "delay_p50_ms": None, "delay_p99_ms": None, "arrivals": 0, "drops": {}, "marked": 0, "lost": 0,
+         "delays": {"bounds_ms": [0.5, 20.0], "within": [0, 0], "count": 0, "sum_ms": 0.0}},
     ],
-    "flows": [{"name": "10.0.0.1:1 > 10.0.0.2:2 tcp", "link": "down", "throughput_bps": 3e6, "drops": 1}],
+    "flows": [
+        {"name": "10.0.0.1:1 > 10.0.0.2:2 tcp", "link": "down", "throughput_bps": 3e6, "drops": 1},
+        {"name": "10.0.0.1:2 > 10.0.0.2:2 tcp", "link": "down", "throughput_bps": 5e5, "drops": 0},
+    ],
     "active_flows": 1, "lost_outside": 0, "late_packets": 4,
 }  # fmt: skip
 
@@ -45,10 +50,14 @@ def labels(**given: str) -> Labels:
 
 def test_values_in_base_units_with_their_labels() -> None:
     found = samples(metrics.text(STATUS))
-    assert found["sluicegate_queueing_delay_seconds", labels(link="down", percentile="99")] == 0.02
-    assert ("sluicegate_queueing_delay_seconds", labels(link="up", percentile="99")) not in found, "no packet, no delay"
+    delay = "sluicegate_queueing_delay_seconds"
+    buckets = {le: found[f"{delay}_bucket", labels(link="down", le=le)] for le in ("0.0005", "0.02", "+Inf")}
+    assert buckets == {"0.0005": 400, "0.02": 960, "+Inf": 970}
+    assert (found[f"{delay}_count", labels(link="down")], found[f"{delay}_sum", labels(link="down")]) == (970, 2.5)
+    assert found[f"{delay}_count", labels(link="up")] == 0
     assert found["sluicegate_drops_packets_total", labels(link="down", reason="early")] == 22
-    assert found["sluicegate_heaviest_flow_ratio", labels(link="down")] == 0.75
+    assert found["sluicegate_heavy_flows_ratio", labels(link="down", flows="heaviest")] == 0.75
+    assert found["sluicegate_heavy_flows_ratio", labels(link="down", flows="eight heaviest")] == 0.875
     assert found["sluicegate_link_info", labels(link="up", discipline='a"b')] == 1
     assert found["sluicegate_late_packets_total", labels()] == 4
     assert "10.0.0.1" not in metrics.text(STATUS)
@@ -89,6 +98,6 @@ def test_an_address_has_a_port(given: str) -> None:
 def test_the_dashboard_asks_for_what_there_is() -> None:
     board = Path(__file__).parents[1] / "docs/examples/grafana.json"
     asked = set(re.findall(r"sluicegate_[a-z_]+", json.dumps(json.loads(board.read_text("utf-8"))["panels"])))
-    names = {name + metrics.SUFFIX.get(kind, "") for name, kind, *_ in metrics.METRICS}
+    names = {name for name, _ in samples(metrics.text(STATUS))}
     assert asked
     assert asked <= names

@@ -4,9 +4,13 @@ use crate::pump::{Driven, Traffic};
 use serde_json::{Value as Json, json};
 use sluicegate_base::Time;
 use sluicegate_lab::watch::{self, LinkView, Waiting, increase, shown_flow};
+use sluicegate_port::DelayHistogram;
 
 /// How many flows are shown.
 const FLOWS: usize = 8;
+
+/// Milliseconds up to which delays are counted since the beginning, for whoever asks again and again what has been added.
+const BOUNDS_MS: [f64; 14] = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0];
 
 /// What the last status said, for what has happened since.
 #[derive(Default)]
@@ -18,7 +22,7 @@ pub struct Status {
 
 impl Status {
     /// The present status: of each link its rate, throughput in bit/s, queue in packets and bytes, delays of the last interval
-    /// in ms, drops by reason since the window began; of the heaviest flows the throughput; packets that the gates
+    /// in ms, drops by reason and how many delays were within each bound since the window began; of the heaviest flows the throughput; packets that the gates
     /// have lost. With `packets`, who waits at each link, as the page shows it.
     pub fn make<T: Traffic>(&mut self, driven: &mut Driven<T>, now: Time, packets: bool) -> Json {
         let Driven { emulator, traffic, gates, punctuality, .. } = driven;
@@ -41,6 +45,7 @@ impl Status {
                 delays: &std::mem::take(&mut link.meter.delays[1]),
             };
             let mut said = watch::link(&view, seconds);
+            said.insert("delays".to_owned(), delays(&link.meter.delays[0], port.counters.delay_sum));
             if packets {
                 let mut waiting = Waiting::default();
                 port.for_each(&mut |packet| {
@@ -85,5 +90,35 @@ impl Status {
             "lost_outside": gates.iter_mut().map(|gate| gate.lost().sum()).sum::<u64>(),
             "late_packets": punctuality.packets[1],
         })
+    }
+}
+
+/// How many delays were within each bound, how many there were, and their sum. A bin of the histogram counts where its upper
+/// end is, so that a delay up to 1/128 below a bound may count above it.
+fn delays(recorded: &DelayHistogram, sum: u64) -> Json {
+    let mut within = [0; BOUNDS_MS.len()];
+    let mut count = 0;
+    for (upper, spans) in recorded.counts() {
+        count += spans;
+        for (bound, within) in BOUNDS_MS.iter().zip(&mut within) {
+            if upper as f64 <= bound * 1e6 {
+                *within += spans;
+            }
+        }
+    }
+    json!({ "bounds_ms": BOUNDS_MS, "within": within, "count": count, "sum_ms": sum as f64 / 1e6 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_counted_within_each_bound() {
+        let mut recorded = DelayHistogram::default();
+        [0, 150_000, 900_000, 30_000_000, 9_000_000_000].into_iter().for_each(|span| recorded.record(span));
+        let said = delays(&recorded, 9_031_050_000);
+        assert_eq!(said["within"], json!([2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4]));
+        assert_eq!((&said["count"], &said["sum_ms"]), (&json!(5), &json!(9031.05)));
     }
 }

@@ -7,53 +7,68 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _core
 
 TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 Status = Mapping[str, Any]
-Values = Callable[[Status], Iterator[tuple[dict[str, str], float]]]
 
 
-def _of_links(key: str, scale: float = 1.0) -> Values:
-    def values(status: Status) -> Iterator[tuple[dict[str, str], float]]:
+class Sample(NamedTuple):
+    """A value with its labels; `suffix`: what follows the name of a histogram."""
+
+    labels: dict[str, str]
+    value: float
+    suffix: str = ""
+
+
+Values = Callable[[Status], Iterator[Sample]]
+
+
+def _of_links(key: str) -> Values:
+    def values(status: Status) -> Iterator[Sample]:
         for link in status["links"]:
             if (value := link.get(key)) is not None:
-                yield {"link": link["name"]}, value * scale
+                yield Sample({"link": link["name"]}, value)
 
     return values
 
 
-def _drops(status: Status) -> Iterator[tuple[dict[str, str], float]]:
+def _drops(status: Status) -> Iterator[Sample]:
     for link in status["links"]:
         for reason, count in link.get("drops", {}).items():
-            yield {"link": link["name"], "reason": reason}, count
+            yield Sample({"link": link["name"], "reason": reason}, count)
 
 
-def _delays(status: Status) -> Iterator[tuple[dict[str, str], float]]:
+def _delays(status: Status) -> Iterator[Sample]:
     for link in status["links"]:
-        for part in (50, 99):
-            if (value := link.get(f"delay_p{part}_ms")) is not None:
-                yield {"link": link["name"], "percentile": str(part)}, value / 1000
+        of, delays = {"link": link["name"]}, link["delays"]
+        for bound_ms, within in zip(delays["bounds_ms"], delays["within"], strict=True):
+            yield Sample({**of, "le": f"{bound_ms / 1000:g}"}, within, "_bucket")
+        yield Sample({**of, "le": "+Inf"}, delays["count"], "_bucket")
+        yield Sample(of, delays["count"], "_count")
+        yield Sample(of, delays["sum_ms"] / 1000, "_sum")
 
 
-def _shares(status: Status) -> Iterator[tuple[dict[str, str], float]]:
-    """Of the heaviest flow of each link its part of what the link carries. No flow is named: addresses are private."""
+def _shares(status: Status) -> Iterator[Sample]:
+    """Of the heaviest flow, and of all that the status names, the part of what their link carries. No flow is named:
+    addresses are private."""
     for link in status["links"]:
         rates = [flow["throughput_bps"] for flow in status["flows"] if flow["link"] == link["name"]]
         if rates and link.get("throughput_bps"):
-            yield {"link": link["name"]}, min(max(rates) / link["throughput_bps"], 1.0)
+            for which, rate in (("heaviest", max(rates)), ("eight heaviest", sum(rates))):
+                yield Sample({"link": link["name"], "flows": which}, min(rate / link["throughput_bps"], 1.0))
 
 
-def _info(status: Status) -> Iterator[tuple[dict[str, str], float]]:
+def _info(status: Status) -> Iterator[Sample]:
     for link in status["links"]:
-        yield {"link": link["name"], "discipline": link["discipline"]}, 1
+        yield Sample({"link": link["name"], "discipline": link["discipline"]}, 1)
 
 
 def _whole(key: str) -> Values:
-    return lambda status: iter([({}, status[key])])
+    return lambda status: iter([Sample({}, status[key])])
 
 
 METRICS: tuple[tuple[str, str, str, Values], ...] = (
@@ -63,13 +78,13 @@ METRICS: tuple[tuple[str, str, str, Values], ...] = (
      _of_links("throughput_bps")),
     ("sluicegate_queue_packets", "gauge", "Packets queued now.", _of_links("queue_packets")),
     ("sluicegate_queue_bytes", "gauge", "Bytes queued now.", _of_links("queue_bytes")),
-    ("sluicegate_queueing_delay_seconds", "gauge",
-     "Percentiles of the delay of packets sent in the last quarter of a second; none without packets.", _delays),
+    ("sluicegate_queueing_delay_seconds", "histogram", "How long packets that were sent have waited.", _delays),
     ("sluicegate_arrivals_packets", "counter", "Packets that reached the queue.", _of_links("arrivals")),
     ("sluicegate_drops_packets", "counter", "Packets that the queue dropped, by reason.", _drops),
     ("sluicegate_marks_packets", "counter", "Packets that the queue marked (ECN).", _of_links("marked")),
     ("sluicegate_lost_packets", "counter", "Packets lost on the emulated wire.", _of_links("lost")),
-    ("sluicegate_heaviest_flow_ratio", "gauge", "Part of the throughput that the heaviest flow has.", _shares),
+    ("sluicegate_heavy_flows_ratio", "gauge",
+     "Part of the throughput that the heaviest flow has, and those of the eight heaviest", _shares),
     ("sluicegate_active_flows", "gauge", "Flows that sent anything in the last quarter of a second.",
      _whole("active_flows")),
     ("sluicegate_late_packets", "counter", "Packets sent on more than 1 ms late.", _whole("late_packets")),
@@ -87,9 +102,9 @@ def text(status: Status) -> str:
     lines = []
     for name, kind, meaning, values in METRICS:
         lines += [f"# TYPE {name} {kind}", f"# HELP {name} {meaning}"]
-        for labels, value in values(status):
+        for labels, value, suffix in values(status):
             said = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-            lines.append(f"{name}{SUFFIX.get(kind, '')}{said and f'{{{said}}}'} {value:.10g}")
+            lines.append(f"{name}{suffix or SUFFIX.get(kind, '')}{said and f'{{{said}}}'} {value:.10g}")
     return "\n".join([*lines, "# EOF", ""])
 
 
