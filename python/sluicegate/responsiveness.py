@@ -95,7 +95,7 @@ def of_real_packets(
         alone = in_base_unit(way["delay"]) + in_base_unit(way["jitter"]) / 2
         rate_bps = in_base_unit(way["rate"])
         least += alone
-        light, heavy = [], []
+        light, heavy = list[tuple[float, float]](), list[tuple[float, float]]()
         for flow in flows:
             packets = flow["delivered_packets"]
             if flow["link"] == name and packets and flow["delay_mean_ns"] is not None:

@@ -149,7 +149,8 @@ Lan = Annotated[
     str | None, typer.Option("--lan", metavar="NAME", help="The one to the home, for the download. [an ifb device]")
 ]
 Margin = Annotated[
-    str, typer.Option("--margin", metavar="PART", help="How far below the line's rate shapers stay, with --wan.")
+    str | None,
+    typer.Option("--margin", metavar="PART", help="How far below the line's rate shapers stay, with --wan."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -208,7 +209,7 @@ def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def access_line(wan: str | None, lan: str | None, margin: str, multiqueue: bool = False) -> Access | None:
+def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue: bool = False) -> Access | None:
     """The interfaces of --wan and --lan; None without. Raises `Refusal`."""
     from ..deploy import Access, Undeployable
 
@@ -217,7 +218,7 @@ def access_line(wan: str | None, lan: str | None, margin: str, multiqueue: bool 
             raise Refusal("--lan: it takes the download of the line that --wan names")
         return None
     try:
-        part = float(margin.removesuffix("%")) / 100
+        part = None if margin is None else float(margin.removesuffix("%")) / 100
     except ValueError:
         raise Refusal(f"--margin {margin}: must be a part of the rate, such as 5 %") from None
     try:

@@ -76,7 +76,7 @@ def recommend(
     dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the commands.")] = "DEV",
     wan: Wan = None,
     lan: Lan = None,
-    margin: Margin = "5 %",
+    margin: Margin = None,
     sets: Set = None,
     jobs: Jobs = None,
     out: Annotated[
@@ -163,8 +163,12 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
             print(f"  {', '.join(labels)}: {why}")
     for line in conclusion(done):
         print(line)
-    plain = [label for label, name in done.comparison.names.items() if name == "drop_tail"]
-    for line in responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()]))):
+    plain = [label for label, name in done.comparison.names.items() if name == "drop_tail" and done.line is None]
+    for number, line in enumerate(responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()])))):
+        print(line)
+        if number == 0 and done.line is not None and done.line.today is not None:
+            print(f"  today: {done.line.today}")
+    for line in () if done.line is None or done.line.margin is None else done.line.margin.lines():
         print(line)
     print_deployment(done)
     if out is not None:
@@ -250,7 +254,7 @@ def print_deployment(done: Recommendation) -> None:
         except Undeployable as error:
             failed.append((label, chosen, str(error)))
             continue
-        print_chosen(label, chosen)
+        print_chosen(label, chosen, done.chosen_up(label))
         print(f"to deploy {label} on {named}, as root:")
         for line in found.text().splitlines():
             print(f"  {line}")
@@ -258,13 +262,14 @@ def print_deployment(done: Recommendation) -> None:
             print(f"the same for {', '.join(each for each in best if each != label)}: --disciplines NAME")
         return
     for label, chosen, why in failed:
-        print_chosen(label, chosen)
+        print_chosen(label, chosen, done.chosen_up(label))
         print(f"{label} cannot be deployed on {named} by a command: {why}")
     if done.system is None:
         print("  --deployable linux, or freebsd, leaves out what the system does not have")
 
 
-def print_chosen(label: str, chosen: Mapping[str, str]) -> None:
-    """Print the parameters that were chosen for the link, if any were."""
-    if chosen:
-        print(f"{label} has, chosen for the link: {', '.join(f'{key} = {value}' for key, value in chosen.items())}")
+def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str]) -> None:
+    """Print the parameters that were chosen for the link, if any were, and those of the opposite direction."""
+    for values, where in ((chosen, "for the link"), (upload, "for the upload")):
+        if values:
+            print(f"{label} has, chosen {where}: {', '.join(f'{key} = {value}' for key, value in values.items())}")

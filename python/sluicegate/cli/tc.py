@@ -34,7 +34,7 @@ def tc(
     ] = None,
     wan: Wan = None,
     lan: Lan = None,
-    margin: Margin = "5 %",
+    margin: Margin = None,
     cake_mq: Annotated[
         bool, typer.Option("--cake-mq", help="CAKE in each transmit queue of the interface, from Linux 7.0 on.")
     ] = False,

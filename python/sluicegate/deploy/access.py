@@ -32,13 +32,14 @@ ONE_WAY = "an access line has two directions: say in [network.reverse] the rate 
 class Access:
     """The interfaces of an access line, as `target.interface` takes them, and how its shapers stand to it.
 
-    `wan`: towards the network. `lan`: towards the home; None: an ifb device. `margin`: a part of the line's rate.
+    `wan`: towards the network. `lan`: towards the home; None: an ifb device. `margin`: a part of the line's rate;
+    None: `MARGIN`, or what `recommend` finds.
     `multiqueue`: the interfaces have several transmit queues (`cake_mq`).
     """
 
     wan: str
     lan: str | None = None
-    margin: float = MARGIN
+    margin: float | None = None
     multiqueue: bool = False
 
     def __post_init__(self) -> None:
@@ -47,7 +48,7 @@ class Access:
             interface(name)
         if self.lan == self.wan:
             raise Undeployable(f"{self.wan}: one interface cannot be both sides of a router")
-        if not 0 <= self.margin < 1:
+        if self.margin is not None and not 0 <= self.margin < 1:
             raise Undeployable(f"a margin of {100 * self.margin:g} %: must be at least 0 % and below 100 %")
 
     @property
@@ -89,7 +90,7 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
 
 
 def _position(access: Access) -> dict[str, Any]:
-    return {"part": 1 - access.margin, "multiqueue": access.multiqueue}
+    return {"part": 1 - (MARGIN if access.margin is None else access.margin), "multiqueue": access.multiqueue}
 
 
 def _direction(

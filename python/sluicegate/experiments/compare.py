@@ -480,6 +480,12 @@ def _summary(
     entry = ("queue", "own_discipline")
     for key in entry:
         scenario.pop(key, None)
+    # The opposite direction's own queue is the scenario's, unless a discipline brings it.
+    brought = {choice.label: resolved[choice.label]["network"][REVERSE]["queue"] for choice in given
+               if any(key.startswith(f"network.{REVERSE}.queue.") for key, _ in choice.more)}  # fmt: skip
+    if base.label in brought:
+        reverse = {key: value for key, value in scenario["network"][REVERSE].items() if key != "queue"}
+        scenario["network"] = scenario["network"] | {REVERSE: reverse}
     scenario["run"] = {key: value for key, value in scenario["run"].items() if key not in ("seed", "series")}
     return {
         "version": _core.version(),
@@ -489,6 +495,7 @@ def _summary(
         "disciplines": [
             {"label": choice.label, "name": choice.name}
             | {key: resolved[choice.label][key] for key in entry if key in resolved[choice.label]}
+            | ({"reverse_queue": brought[choice.label]} if choice.label in brought else {})
             for choice in given
         ],
         "baseline": base.label,

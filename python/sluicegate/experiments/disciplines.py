@@ -27,7 +27,8 @@ class Choice:
 
     `label`: how it was written, without superfluous spaces; names it in results. `name`: the discipline alone.
     `values`: its keys and values, as text. `given`: the object it was made from, if any; it states every value.
-    `queue`: the class or factory that makes it, when it was given as one.
+    `queue`: the class or factory that makes it, when it was given as one. `more`: overrides besides, such as those of
+    the opposite direction's own queue.
     """
 
     label: str
@@ -35,12 +36,14 @@ class Choice:
     values: tuple[tuple[str, str], ...] = ()
     given: Discipline | None = None
     queue: AqmFactory | None = None
+    more: tuple[tuple[str, str], ...] = ()
 
     @property
     def sets(self) -> tuple[tuple[str, str], ...]:
         """The overrides of a scenario that choose this discipline, as `--set` takes them."""
         table = "python" if ":" in self.name else self.name
-        return ("queue.discipline", self.name), *((f"queue.{table}.{key}", value) for key, value in self.values)
+        values = ((f"queue.{table}.{key}", value) for key, value in self.values)
+        return ("queue.discipline", self.name), *values, *self.more
 
     def check(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """The scenario with this discipline and every default filled in; `own_discipline` says what was made of one in

@@ -13,10 +13,8 @@ round trip, and of `LEAST_BUFFER` at least, and a quarter of it as the target.
 from __future__ import annotations
 
 import json
-import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,21 +22,23 @@ from .. import _core, scenario, traps
 from ..deploy import Access, Deployment, Undeployable, dummynet, linux, linux_bpf
 from ..deploy import access as access_line
 from ..deploy.target import interface
-from ..design.footing import footing
 from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
-from ..paths import REVERSE, Place, places
-from ..quantities import in_base_unit
+from ..paths import REVERSE, links, places
 from ..result_object import Frames, ResultObject
+from ..scenario import override_texts
 from ..stats import CONFIDENCE
-from ..traffic import Traffic, typical_rtt_ns
+from ..traffic import Traffic
+from . import margin as margins
 from . import recommend_page
 from .assumed import assume, beyond
 from .compare import Comparison, Progress, compare
 from .disciplines import Choice, Listed, choices
 from .engine import cores, seed_numbers
+from .margin import Margin
 from .ranking import LESS_STATE, MEMORY, distinctions, ranking
+from .suited import reverse_queue, suited, suited_reverse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,20 +63,14 @@ HELP = {
 }
 """Disciplines that do nothing better by themselves: what they need of others."""
 
-UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
-"""Disciplines whose defaults are for any link."""
-
-LEAST_BUFFER = 50
-"""Packets: the least buffer that is chosen, where rate times round trip is less; ns-2's Drop Tail has it."""
-
-PACKET = 1500
-"""Bytes of the packets in which buffers are counted."""
-
 RECORD = "recommendation.json"
 """What `Recommendation.write` writes beside the comparison: goals, and what was chosen."""
 
 SEEDS = 5
 """How many seeds unless told."""
+
+TRIED = ("cake", "fq_codel", "fq_pie")
+"""Disciplines under which rates of shapers are tried, the first that is among those compared."""
 
 DEV = "DEV"
 """What stands for the interface in commands when nobody names it."""
@@ -98,17 +92,21 @@ class Recommendation(ResultObject):
         system: What it is to be deployed on, if that was said.
         dev: The interface in the commands.
         access: The interfaces of an access line, whose commands are for both directions; None: those of `dev` alone.
+        line: Of an access line what it is like today, and which margin was chosen for its shapers; None without one.
     """
 
     def __init__(
         self, comparison: Comparison, found: Sequence[Goal], assumed: bool, notes: Sequence[str],
         left_out: Mapping[str, str], system: System | None, resolved: Mapping[str, dict[str, Any]],
         tuned: Mapping[str, dict[str, str]], dev: str = DEV, access: Access | None = None,
+        tuned_up: Mapping[str, dict[str, str]] | None = None, line: Line | None = None,
     ) -> None:  # fmt: skip
-        """`resolved`: the scenario under each discipline. `tuned`: what `suited` gave. Made by `recommend`."""
+        """`resolved`: the scenario under each discipline. `tuned`: what `suited` gave, `tuned_up`: `suited_reverse`.
+        Made by `recommend`."""
         self.comparison, self.goals, self.assumed = comparison, list(found), assumed
         self.notes, self.left_out, self.system = list(notes), dict(left_out), system
         self._resolved, self._tuned, self.dev, self.access = resolved, dict(tuned), dev, access
+        self._tuned_up, self.line = dict(tuned_up or {}), line
         about = known(next(iter(resolved.values()), comparison.summary["scenario"]))
         others = [name for name in about.groups if name not in {goal.group for goal in self.goals}]
         then = parsed([f"{name} delay least" for name in others], about)
@@ -126,8 +124,10 @@ class Recommendation(ResultObject):
         under = _under(comparison)
         goals = parsed(about["goals"], known(next(iter(under.values()), comparison.summary["scenario"])))
         assumed, notes, left_out, system = (about[key] for key in ("assumed", "notes", "left_out", "system"))
-        line = Access(**about["access"]) if about["access"] else None
-        return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"], about["dev"], line)
+        access = Access(**about["access"]) if about["access"] else None
+        line = Line.read(about["line"]) if about["line"] else None
+        return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"], about["dev"], access,
+                   about["chosen_up"], line)  # fmt: skip
 
     def write(self, directory: str | Path) -> Path:
         """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
@@ -136,7 +136,8 @@ class Recommendation(ResultObject):
         Raises OSError."""
         about = {"goals": [goal.text for goal in self.goals], "assumed": self.assumed, "notes": self.notes}
         about |= {"left_out": self.left_out, "system": self.system, "chosen": self._tuned, "dev": self.dev}
-        about |= {"access": None if self.access is None else asdict(self.access)}
+        about |= {"access": None if self.access is None else asdict(self.access), "chosen_up": self._tuned_up}
+        about |= {"line": None if self.line is None else self.line.record()}
         with staged(directory) as folder:
             self.comparison.write_files(folder, self.html())
             write_parquet(self.tables["ranking"], folder / "ranking.parquet")
@@ -181,6 +182,10 @@ class Recommendation(ResultObject):
         """The parameters of a discipline that were chosen for the link, as neither scenario nor label states them."""
         return dict(self._tuned[label])
 
+    def chosen_up(self, label: str) -> dict[str, str]:
+        """Those of the opposite direction, where they are others."""
+        return dict(self._tuned_up.get(label, {}))
+
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
         """The commands that deploy a discipline as it was run: of an access line in both directions, unless `dev` is
         given, else on the first link under study. `dev`, `system`: default what was asked for, else Linux. Raises
@@ -215,6 +220,7 @@ class Recommendation(ResultObject):
             "distinctions": self.distinctions,
             "notes": self.notes,
             "left_out": self.left_out,
+            "line": None if self.line is None else self.line.record(),
             "best": [
                 {"discipline": label, "chosen": self.chosen(label)} | self._deployed(label) for label in self.best()
             ],
@@ -259,7 +265,9 @@ def recommend(
     run.goals, else some are assumed. `deployable`: only what Linux, Linux with BPF queues, or FreeBSD's dummynet has.
     `state`: what may be remembered of flows: "none", "small" (bounded, however many flows there are) or "any".
     `disciplines`: among these alone. `dev`: the interface in the commands that deploy the best. `access`: instead
-    those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions.
+    those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions. What
+    is run is then what these deploy: shapers in front of what the modem holds, with a margin to the line's rate that
+    `Access` gives, or else the least that keeps the queue out of the modem (`margin`).
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
     """
@@ -272,8 +280,17 @@ def recommend(
     text, name, own = given.text(), given.name, given.sets
     with given.told():
         resolved = json.loads(_core.check(text, name, own))
-    if access is not None and REVERSE not in resolved["network"]:
-        raise _core.ScenarioError(f"{name}: {access_line.ONE_WAY}")
+    listed, left_out = candidates(resolved, deployable, state, disciplines)
+    seeds, line = seed_numbers(seeds), None
+    if access is not None:
+        if REVERSE not in resolved["network"]:
+            raise _core.ScenarioError(f"{name}: {access_line.ONE_WAY}")
+        line = _line(network, flows, listed, resolved, access, sets=override_texts(sets), seeds=seeds,
+                     duration=duration, warmup=warmup, jobs=jobs, progress=progress)  # fmt: skip
+        more, access = line.shapers, replace(access, margin=None)
+        sets, own = [*override_texts(sets), *more], (*own, *more)
+        with given.told():
+            resolved = json.loads(_core.check(text, name, own))
     traffic, about = Traffic(resolved), known(resolved)
     notes: list[str] = []
     if goals is not None:
@@ -291,29 +308,82 @@ def recommend(
     if len(about.links) > 1:
         commands = ", as are the commands" if access is None else ""
         notes.append(f"without a group, quantities are those of link {about.links[0][0]}{commands}")
-    listed, left_out = candidates(resolved, deployable, state, disciplines)
     tuned = {choice.label: suited(text, name, own, traffic, choice) for choice in listed}
-    chosen = [replace(each, values=(*tuned[each.label].items(), *each.values)) for each in listed]
-    seeds = seed_numbers(seeds)
+    tuned_up = {choice.label: suited_reverse(text, name, own, traffic, choice) for choice in listed}
+    chosen = [
+        replace(each, values=(*tuned[each.label].items(), *each.values),
+                more=reverse_queue(text, own, each, tuned_up[each.label])) for each in listed
+    ]  # fmt: skip
     _warn_of_length(resolved, len(seeds), listed, jobs)
     compared = compare(
         network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
         out=out, progress=progress,
     )  # fmt: skip
     done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
-                          access)  # fmt: skip
+                          access, tuned_up, line)  # fmt: skip
     if out is not None:
         done.write(out)
     return done
 
 
+@dataclass(frozen=True)
+class Line:
+    """An access line: how responsive it is as the scenario has it, and what its shapers are to have of its rate.
+
+    `today`: in words; None where it is not known. `margin`: what was tried; None where a margin was given. `shapers`:
+    the overrides that put them into the scenario; none where it has its own.
+    """
+
+    today: str | None
+    margin: Margin | None
+    shapers: tuple[tuple[str, str], ...]
+
+    def record(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        margin = None if self.margin is None else self.margin.record()
+        return {"today": self.today, "margin": margin, "shapers": [list(pair) for pair in self.shapers]}
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Line:
+        """What `record` gave."""
+        margin = None if record["margin"] is None else margins.read(record["margin"])
+        return cls(record["today"], margin, tuple((key, value) for key, value in record["shapers"]))
+
+
+def _line(
+    network: scenario.What, flows: scenario.Flows | None, listed: Sequence[Choice], resolved: Mapping[str, Any],
+    access: Access, *, sets: Sequence[tuple[str, str]], seeds: Sequence[int], **run: Any,
+) -> Line:  # fmt: skip
+    """What an access line is like today, and the shapers that what is recommended is tried in. Raises what `compare`
+    does."""
+    own = resolved["queue"]["discipline"]
+    plain = Choice(own, own)
+    now = compare(network, flows, disciplines=[plain], sets=sets,
+                  seeds=list(seeds)[: margins.MOST_SEEDS], **run)  # fmt: skip
+    known = now.responsiveness(own)
+    today = None if known is None else f"{own}  {known.text()}"
+    if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
+        return Line(today, None, ())
+    if access.margin is not None:
+        return Line(today, None, margins.shapers(1 - access.margin))
+    names = [choice.name for choice in listed]
+    tried = next((name for name in TRIED if name in names), names[-1])
+    choice = next(each for each in listed if each.name == tried)
+    found = margins.choose(network, flows, choice, links(resolved), sets=sets, seeds=seeds, **run)
+    return Line(today, found, margins.shapers(1 - access_line.MARGIN if found.part is None else found.part))
+
+
 def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
     """The resolved scenario under each discipline."""
-    return {
-        label: compared.summary["scenario"] | {"queue": each["queue"]}
-        for label, each in zip(compared.disciplines, compared.summary["disciplines"], strict=True)
-        if "queue" in each
-    }
+    found = {}
+    for label, each in zip(compared.disciplines, compared.summary["disciplines"], strict=True):
+        if "queue" in each:
+            about = dict(compared.summary["scenario"]) | {"queue": each["queue"]}
+            if "reverse_queue" in each:
+                reverse = about["network"][REVERSE] | {"queue": each["reverse_queue"]}
+                about["network"] = about["network"] | {REVERSE: reverse}
+            found[label] = about
+    return found
 
 
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:
@@ -356,47 +426,6 @@ def candidates(
         why = "; ".join(f"{label} {reason}" for label, reason in left_out.items())
         raise _core.ScenarioError(f"no discipline is left: {why}")
     return kept, left_out
-
-
-def suited(
-    text: str, name: str, sets: Sequence[tuple[str, str]], traffic: Traffic, choice: Choice
-) -> dict[str, str]:  # fmt: skip
-    """The parameters that give a discipline a buffer and a target for the first link under study, as far as neither the
-    scenario nor `sets` nor `choice` states any. The target follows from the buffer, be that stated."""
-    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
-    about = declared.get(choice.name)
-    if about is None or about["container"] or choice.given is not None or choice.name in UNTUNED:
-        return {}
-    fields = {field["name"] for field in about["fields"]}
-    table = tomllib.loads(text).get("queue", {})
-    stated = {key for key in table if not isinstance(table[key], Mapping)} | {*table.get(choice.name, {})}
-    stated |= {key.rpartition(".")[2] for key, _ in sets if key.startswith(("queue.", f"queue.{choice.name}."))}
-    stated |= {key for key, _ in choice.values}
-    if stated & {"min_th", "max_th"}:
-        stated |= {"min_th", "max_th"}
-    place = places(traffic.resolved)[0]
-    there = traffic.at[place.name]
-    limit, rtt_ns = buffer(place, typical_rtt_ns(there))
-    if "limit" in stated:
-        given = json.loads(_core.check(text, name, [*sets, *choice.sets]))["queue"]["limit"]
-        limit = given if isinstance(given, int) else max(1, in_base_unit(given) // PACKET)
-    queue = max(3, limit // 4)
-    transfers = sum(group.count for group in there if group.flow["kind"] == "tcp" and group.lasting) or 1
-    rtt = f"{round(rtt_ns + place.time_ns(PACKET, queue))} ns"
-    wanted = footing(rate=f"{place.rate_bps} bit/s", rtt=rtt, flows=transfers, queue=queue, limit=limit)
-    found = {}
-    for key, value in wanted.items():
-        of, point, bare = key.rpartition(".")
-        if (not point or of == choice.name) and bare in fields - stated:
-            found[bare] = value
-    return found
-
-
-def buffer(place: Place, rtt_ns: float) -> tuple[int, float]:
-    """The buffer in packets that the product of a link's rate and a round trip asks for, and that round trip; 100 ms
-    where no transfer has one."""
-    rtt_ns = rtt_ns or 100e6
-    return max(LEAST_BUFFER, math.ceil(rtt_ns / place.time_ns(PACKET))), rtt_ns
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""How far below a line's rate its shapers must stay, so that the queue is in them and not in the modem, by simulation.
+
+Both directions get a shaper with a part of the line's rate, in front of what the modem holds; the largest part at which
+the modem delays 99 % of the packets by little is chosen. A shaper for the download stands behind the slow link: what
+comes in at once has waited there already, and only senders that slow down keep that queue short.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from .. import scenario
+from ..paths import REVERSE, Place
+from ..quantities import duration
+from ..responsiveness import GRADES
+from .compare import Comparison, Progress, compare
+from .disciplines import Choice
+
+PARTS = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7)
+"""Of the line's rate, the largest first."""
+
+VARYING = (0.95, 0.8, 0.6, 0.4, 0.25)
+"""The same of a line whose rate varies by a trace: of its mean."""
+
+LITTLE_NS = GRADES[0][0] * 1_000_000
+"""What the modem may delay 99 % of the packets: what has the best grade; but two of its longest packets always."""
+
+PACKET = 1500
+"""Bytes of these packets."""
+
+MOST_SEEDS = 3
+"""How many seeds are enough: a queue that is in the modem is there in each run."""
+
+DIRECTIONS = (("download", "bottleneck", "shaper"), ("upload", REVERSE, "reverse_shaper"))
+"""Each direction, its line and its shaper, as results name them."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A part of the line's rate, and of each direction the 99th percentile of queueing in modem and shaper, in ns."""
+
+    part: float
+    modem: dict[str, float]
+    shaper: dict[str, float]
+    holds: bool
+    """Whether the queue stays out of the modem."""
+
+    def text(self) -> str:
+        """In a line."""
+        ways = (
+            f"{way} {duration(self.modem[way] / 1e9)} in the modem, {duration(self.shaper[way] / 1e9)} in the shaper"
+            for way, *_ in DIRECTIONS
+        )
+        return f"{100 * self.part:g} %: {'; '.join(ways)}"
+
+
+@dataclass(frozen=True)
+class Margin:
+    """What was tried, the largest rate first, and under which discipline; `varying`: lines whose rate varies."""
+
+    discipline: str
+    tried: tuple[Tried, ...]
+    varying: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> float | None:
+        """The largest part of the line's rate with which the queue stays out of the modem; None: no such part."""
+        return next((each.part for each in self.tried if each.holds), None)
+
+    def lines(self) -> list[str]:
+        """What is said of it, in sentences."""
+        whose = f"the rate of {' and '.join(self.varying)} varies: " if self.varying else ""
+        if self.part is None:
+            first = f"{whose}no fixed rate keeps the queue out of the modem, {100 * self.tried[-1].part:g} % neither"
+        else:
+            most = "the most that keeps the queue out of the modem"
+            first = f"{whose}shapers at {100 * self.part:g} % of the line: {most}"
+        return [f"{first}; 99 % of packets wait at most, under {self.discipline}:", *(f"  {each.text()}"
+                for each in self.tried)]  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        return asdict(self)
+
+
+def read(record: dict[str, Any]) -> Margin:
+    """What `record` gave."""
+    tried = tuple(Tried(**each) for each in record["tried"])
+    return Margin(record["discipline"], tried, tuple(record["varying"]))
+
+
+def shapers(part: float) -> tuple[tuple[str, str], ...]:
+    """The overrides that put a shaper with this part of the line's rate into both directions."""
+    rate = f"{100 * part:g} %"
+    return ("network.shaper.rate", rate), (f"network.{REVERSE}.shaper.rate", rate)
+
+
+def choose(
+    network: scenario.What, flows: scenario.Flows | None, choice: Choice, lines: Sequence[Place], *,
+    sets: Sequence[tuple[str, str]], seeds: Sequence[int], duration: str | None, warmup: str | None, jobs: int | None,
+    progress: Progress | bool | None,
+) -> Margin:  # fmt: skip
+    """Try rates under a discipline, from the line's own on down, until the queue stays out of the modem, and one more
+    for comparison. `lines`: both directions. Raises what `compare` does."""
+    varying = tuple(line.name for line in lines if line.varies)
+    parts, tried = list(VARYING if varying else PARTS), list[Tried]()
+    packets = {line.name: 2 * line.time_ns(PACKET) for line in lines}
+    while parts and not any(each.holds for each in tried[:-1]):
+        batch, parts = parts[:2], parts[2:]
+        listed = [replace(choice, label=f"{100 * part:g} %", more=(*choice.more, *shapers(part))) for part in batch]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", scenario.ScenarioWarning)  # the runs that count tell them
+            done = compare(
+                network, flows, disciplines=listed, seeds=list(seeds)[:MOST_SEEDS], duration=duration, warmup=warmup,
+                sets=sets, jobs=jobs, progress=progress,
+            )  # fmt: skip
+        tried += [_tried(done, each.label, part, packets) for each, part in zip(listed, batch, strict=True)]
+    return Margin(choice.label, tuple(tried), varying)
+
+
+def _tried(done: Comparison, label: str, part: float, packets: dict[str, float]) -> Tried:
+    def late(link: str) -> float:
+        return float(done.mean(label, f"{link}.queueing_delay_p99_ns")["mean"] or 0.0)
+
+    modem = {way: late(line) for way, line, _ in DIRECTIONS}
+    holds = all(modem[way] <= max(LITTLE_NS, packets[line]) for way, line, _ in DIRECTIONS)
+    return Tried(part, modem, {way: late(shaper) for way, _, shaper in DIRECTIONS}, holds)

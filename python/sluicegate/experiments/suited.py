@@ -1,0 +1,109 @@
+"""Buffers and targets of disciplines that have none for every link: those of the link that each queue stands at."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _core
+from ..design.footing import footing
+from ..paths import REVERSE, Place, places, queue_at
+from ..quantities import in_base_unit, toml_text
+from ..traffic import Traffic, typical_rtt_ns
+from .disciplines import Choice
+
+UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
+"""Disciplines whose defaults are for any link."""
+
+LEAST_BUFFER = 50
+"""Packets: the least buffer that is chosen, where rate times round trip is less; ns-2's Drop Tail has it."""
+
+PACKET = 1500
+"""Bytes of the packets in which buffers are counted."""
+
+Sets = Sequence[tuple[str, str]]
+
+
+def suited(text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
+    """The parameters that give a discipline a buffer and a target for the first link under study, as far as neither the
+    scenario nor `sets` nor `choice` states any. The target follows from the buffer, be that stated."""
+    return _at(places(traffic.resolved)[0], text, name, sets, traffic, choice)
+
+
+def suited_reverse(text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
+    """The same for the opposite direction of a two-way dumbbell, where its own rate asks for others; empty where it
+    does not, and where the scenario gives it a queue of its own."""
+    network, known = traffic.resolved["network"], places(traffic.resolved)
+    if REVERSE not in network or len(known) != 2 or _own(text, sets):
+        return {}
+    forward, reverse = (_at(place, text, name, sets, traffic, choice) for place in known)
+    return reverse if reverse != forward else {}
+
+
+def reverse_queue(text: str, sets: Sets, choice: Choice, values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The overrides that make the queue of the opposite direction the same discipline with these values instead: what
+    [queue] says of it is said again, for that table takes nothing over."""
+    if not values:
+        return ()
+    fields = {field["name"] for field in _declared(choice.name)["fields"]}
+    table = tomllib.loads(text).get("queue", {})
+    said = {key: toml_text(value) for key, value in table.items() if key in fields}
+    said |= {key: toml_text(value) for key, value in table.get(choice.name, {}).items()}
+    for key, value in sets:
+        before, _, last = key.rpartition(".")
+        if before in ("queue", f"queue.{choice.name}") and last in fields:
+            said[last] = value
+    said |= {**dict(choice.values), **values}
+    own = f"network.{REVERSE}.queue"
+    return ((f"{own}.discipline", choice.name), *((f"{own}.{key}", value) for key, value in said.items()))
+
+
+def _own(text: str, sets: Sets) -> bool:
+    """Whether the opposite direction has a queue of its own."""
+    reverse = tomllib.loads(text).get("network", {}).get(REVERSE, {})
+    own = f"network.{REVERSE}.queue"
+    return "queue" in reverse or any(key == own or key.startswith(f"{own}.") for key, _ in sets)
+
+
+def _declared(name: str) -> dict[str, Any]:
+    """The declaration of a discipline; empty for one of a person's own."""
+    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+    return dict(declared.get(name, {}))
+
+
+def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
+    about = _declared(choice.name)
+    if not about or about["container"] or choice.given is not None or choice.name in UNTUNED:
+        return {}
+    fields = {field["name"] for field in about["fields"]}
+    table = tomllib.loads(text).get("queue", {})
+    stated = {key for key in table if not isinstance(table[key], Mapping)} | {*table.get(choice.name, {})}
+    stated |= {key.rpartition(".")[2] for key, _ in sets if key.startswith(("queue.", f"queue.{choice.name}."))}
+    stated |= {key for key, _ in choice.values}
+    if stated & {"min_th", "max_th"}:
+        stated |= {"min_th", "max_th"}
+    there = traffic.at[place.name]
+    limit, rtt_ns = buffer(place, typical_rtt_ns(there))
+    if "limit" in stated:
+        given = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)["limit"]
+        limit = given if isinstance(given, int) else max(1, in_base_unit(given) // PACKET)
+    queue = max(3, limit // 4)
+    transfers = sum(group.count for group in there if group.flow["kind"] == "tcp" and group.lasting) or 1
+    rtt = f"{round(rtt_ns + place.time_ns(PACKET, queue))} ns"
+    wanted = footing(rate=f"{place.rate_bps} bit/s", rtt=rtt, flows=transfers, queue=queue, limit=limit)
+    found = {}
+    for key, value in wanted.items():
+        of, point, bare = key.rpartition(".")
+        if (not point or of == choice.name) and bare in fields - stated:
+            found[bare] = value
+    return found
+
+
+def buffer(place: Place, rtt_ns: float) -> tuple[int, float]:
+    """The buffer in packets that the product of a link's rate and a round trip asks for, and that round trip; 100 ms
+    where no transfer has one."""
+    rtt_ns = rtt_ns or 100e6
+    return max(LEAST_BUFFER, math.ceil(rtt_ns / place.time_ns(PACKET))), rtt_ns

@@ -1,0 +1,101 @@
+"""Shapers of an access line: how far below its rate they stay, and that what is deployed is what was simulated."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Program
+
+import sluicegate as sg
+from sluicegate.deploy import Access
+from sluicegate.experiments import margin
+from sluicegate.quantities import in_base_unit
+
+SHORT = ["--seeds", "2", "--set", "run.duration=10 s", "--set", "run.warmup=3 s"]
+
+
+def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program, tmp_path: Path) -> None:
+    """100 Mbit/s down, 20 up, eight downloads, uploads, web and a game: what is printed names the next command each."""
+    line = ["--down", "100 Mbit/s", "--up", "20 Mbit/s", "--users", "8", "--calls", "1", "--uploads", "2"]
+    made = sluicegate("new", "home", *line, "-o", "home.toml").stdout
+    ran, advised = re.findall(r"sluicegate (run|recommend) home\.toml(?: --deployable linux --wan NAME)?", made)
+    today = sluicegate(ran, "home.toml").stdout
+    assert int(re.findall(r"latency under load \+(\d+) ms: D", today)[0]) > 200
+
+    asked = [advised, "home.toml", "--deployable", "linux", "--wan", "wan0"]
+    found = sluicegate(*asked, "--disciplines", "drop_tail,codel,fq_codel,cake", *SHORT, "-o", tmp_path / "out")
+    assert found.returncode == 0, found.stderr
+    said = found.stdout
+    assert "fq_codel" in next(each for each in said.splitlines() if "will do, all goals are kept" in each)
+    part = float(re.findall(r"^shapers at (\S+) % of the line: the most that keeps", said, re.MULTILINE)[0])
+    assert 90 <= part < 100
+    assert re.search(r"^  100 %: download \d+ ms in the modem", said, re.MULTILINE), (
+        "the evidence: at 100 % it is there"
+    )
+    assert re.search(r"^  today: drop_tail .* load \+\d+ ms: D$", said, re.MULTILINE)
+    assert re.search(r"^  cake .* load \+\d ms: A\+?$", said, re.MULTILINE)
+    up, down = re.findall(r"^  (tc qdisc add .* cake .*)$", said, re.MULTILINE)
+    rates = [in_base_unit(f"{number} {'Mbit/s' if unit == 'Mbit' else 'kbit/s'}") for number, unit in
+             (re.findall(r"bandwidth (\d+)(Mbit|kbit)", each)[0] for each in (up, down))]  # fmt: skip
+    assert rates == [round(20e6 * part / 100), round(100e6 * part / 100)]
+    assert " dev wan0 root " in up
+    assert up.endswith(" overhead 18 mpu 64 egress")
+    assert " dev ifb4wan0 root " in down
+    assert down.endswith(" overhead 18 mpu 64 ingress")
+    assert all(" nat " in each for each in (up, down))
+    assert "redirect dev ifb4wan0" in said
+
+    done = sg.Recommendation.read(tmp_path / "out")
+    network = done.comparison.summary["scenario"]["network"]
+    simulated = [in_base_unit(way["shaper"]["rate"]) for way in (network["reverse"], network)]
+    assert simulated == rates, "what was simulated is what is deployed"
+    assert done.line is not None
+    assert done.line.margin is not None
+    assert done.line.margin.part == part / 100
+
+
+def test_a_margin_that_is_given_is_taken(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="10 Mbit/s"))
+    asked = ["--disciplines", "cake", "--wan", "wan0", "--margin", "20 %", "--seeds", "1", *SHORT[2:]]
+    said = sluicegate("recommend", "home.toml", *asked).stdout
+    assert "shapers at" not in said
+    assert re.findall(r"bandwidth (\S+)", said) == ["8Mbit", "32Mbit"]
+
+
+def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
+    text = sg.access_line(up="5 Mbit/s", access="lte", users=1, calls=1)
+    done = sg.recommend(
+        text, disciplines="fq_codel", seeds=1, duration="20 s", warmup="4 s", access=Access(wan="wwan0")
+    )
+    assert done.line is not None
+    assert done.line.margin is not None
+    assert done.line.margin.part is None
+    first, *evidence = done.line.margin.lines()
+    assert first.startswith("the rate of bottleneck varies: no fixed rate keeps the queue out of the modem")
+    assert len(evidence) == len(margin.VARYING)
+
+
+def test_each_direction_has_the_thresholds_of_its_own_rate() -> None:
+    text = sg.access_line(down="100 Mbit/s", up="4 Mbit/s", users=2, calls=0)
+    done = sg.recommend(
+        text, disciplines="red", seeds=1, duration="6 s", warmup="2 s", access=Access(wan="w", margin=0.1)
+    )
+    down, up = done.chosen("red"), done.chosen_up("red")
+    assert int(up["limit"]) < int(down["limit"])
+    assert int(up["max_th"]) < int(down["max_th"])
+    lines = [line for line in done.deployment("red").lines if " red " in line]
+    most = [int(re.findall(r" max (\d+)", line)[0]) for line in lines]
+    assert most[0] == pytest.approx(int(up["max_th"]) * 1500, rel=0.1)
+    assert most[1] == pytest.approx(int(down["max_th"]) * 1500, rel=0.1)
+
+
+def test_the_text_of_what_was_tried_says_where_the_queue_is() -> None:
+    tried = margin.Tried(1.0, {"download": 2.5e8, "upload": 0.0}, {"download": 0.0, "upload": 5e6}, holds=False)
+    assert tried.text() == (
+        "100 %: download 250 ms in the modem, 0 ns in the shaper; upload 0 ns in the modem, 5 ms in the shaper"
+    )
+    found = margin.Margin("cake", (tried, margin.Tried(0.98, tried.modem, tried.shaper, holds=True)))
+    assert found.part == 0.98
+    assert margin.read(found.record()) == found
