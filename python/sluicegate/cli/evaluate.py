@@ -49,8 +49,9 @@ def evaluate(
 ) -> None:
     """Run the scenarios of an RFC on disciplines, beside drop_tail and fq_codel, and write a report.
 
-    The report has the disciplines at a glance, and for each scenario its metrics with intervals over seeds and its
-    ellipses of delay and goodput. Runs that have ended are kept in OUT and not simulated again.
+    The report has the disciplines at a glance; for each scenario its metrics with intervals over seeds, its ellipses of
+    delay and goodput, and distributions; and what the RFC asks for beside what is done, and what is not. Runs that have
+    ended are kept in OUT and not simulated again.
     """
     from ..evaluation.evaluate import SUITES, estimate, planned
     from ..evaluation.evaluate import evaluate as run
@@ -63,9 +64,10 @@ def evaluate(
             raise Refusal("--list runs nothing: leave disciplines and other options out")
         if suite not in SUITES:
             raise Refusal(str(UnknownName("suite", suite, list(SUITES))))
-        rows = [[each.section, each.id, each.title, "; ".join(number.text for number in each.matters)]
-                for each in SUITES[suite].scenarios]  # fmt: skip
-        print_table(["section", "scenario", "title", "what matters"], rows, whole=True)
+        chosen = SUITES[suite]
+        rows = [[each.section, each.id, each.title, chosen.weight(each), "; ".join(one.text for one in each.matters)]
+                for each in chosen.scenarios]  # fmt: skip
+        print_table(["section", "scenario", "title", "weight", "what matters"], rows, whole=True)
         return
     if not disciplines:
         raise Refusal("name a discipline (sluicegate evaluate choke, or my.py:MyAqm), or all")

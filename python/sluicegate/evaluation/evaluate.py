@@ -12,7 +12,7 @@ import polars as pl
 
 from .. import _core
 from ..experiments.disciplines import Choice, Listed, choices
-from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers, told_runs
+from ..experiments.engine import Progress, Store, check_workers, cores, run_experiments, seed_numbers, told_runs
 from ..experiments.job import check
 from ..io import check_writable
 from ..papers.disciplines.workloads import NAMES
@@ -26,6 +26,7 @@ from .outcome import KEYS
 from .report import write
 from .result import SUITES, Evaluation
 from .rfc7928 import SUITE
+from .single import KINDS
 from .suite import LINKS, Scenario, Suite, declared
 
 __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
@@ -93,8 +94,13 @@ def evaluate(
                 list(wanted.values()), settings.seeds, jobs, executor, told, store=store, cluster=cluster
             )
         keys = pl.DataFrame([(each.id, *key) for key, each in wanted.items()], ["experiment", *KEYS[:3]], orient="row")
-        runs = _named(tables["metrics"].join(keys, on="experiment", maintain_order="left"), scenarios, settings)
-        done = Evaluation(chosen, settings, scenarios, runs, summary, _series(tables, keys))
+        named = {
+            name: _named(table.join(keys, on="experiment", maintain_order="left"), scenarios, settings)
+            for name, table in tables.items()
+        }
+        there = [name for name in METRICS if name in named["metrics"].columns]
+        runs = named.pop("metrics").select(*KEYS, "seed", *there)
+        done = Evaluation(chosen, settings, scenarios, runs, summary, named)
         if out is not None:
             done.page = write(done, Path(out), only)
     return done
@@ -201,25 +207,31 @@ def estimate(
     """How many runs there are, and about how many seconds they take if none is kept."""
     points = sum(len(each.points) for each in scenarios)
     costs = sum(5 if ":" in each.name else 1 for each in given)
-    packets = sum(each.packets * len(each.points) for each in scenarios) * settings.duration_s
+    packets = sum(each.packet_rate * len(each.points) * each.lasting(settings).duration_s for each in scenarios)
     return points * len(given) * len(settings.seeds), costs * len(settings.seeds) * packets / PACE / (jobs or cores())
 
 
 def _named(rows: pl.DataFrame, scenarios: Sequence[Scenario], settings: Settings) -> pl.DataFrame:
-    """The metrics of all runs, with names for what they are of: the only link, or the first of several, is `link`."""
+    """A table of all runs behind `KEYS` and the seed, with names for what its rows are of: the only link, or the first
+    of several, is `link`."""
+    if "of" not in rows.columns:
+        return rows.select(*KEYS[:3], "seed", pl.exclude(*KEYS[:3], "seed", "experiment"))
     names = {(each.id, str(number)): name for each in scenarios for number, name in enumerate(each.flows(settings))}
+    phases = {each.id: each.phases.names for each in scenarios if each.phases is not None}
     links: dict[str, str] = {}
-    of = [
-        names.get((scenario, of))
-        or (LINKS if links.setdefault(scenario, of) == of else of.replace("link:", f"{LINKS} "))
-        for scenario, of in rows.select("scenario", "of").iter_rows()
-    ]
-    there = [name for name in METRICS if name in rows.columns]
-    return rows.with_columns(pl.Series("of", of, pl.String)).select(*KEYS, "seed", *there)
 
+    def name(scenario: str, of: str) -> str:
+        kind, _, rest = of.partition(":")
+        if not rest:
+            return names[scenario, of]
+        if kind == "phase":
+            return phases[scenario][int(rest)]
+        link = LINKS if links.setdefault(scenario, rest) == rest else f"{LINKS} {rest}"
+        return f"{KINDS[kind]}, {link}" if kind in KINDS else link
 
-def _series(tables: Tables, keys: pl.DataFrame) -> pl.DataFrame | None:
-    return tables["queue"].join(keys, on="experiment", maintain_order="left") if "queue" in tables else None
+    of = [name(*row) for row in rows.select("scenario", "of").iter_rows()]
+    keys = rows.with_columns(pl.Series("of", of, pl.String))
+    return keys.select(*KEYS, "seed", pl.exclude(*KEYS, "seed", "experiment"))
 
 
 def _summary(

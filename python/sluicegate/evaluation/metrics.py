@@ -5,11 +5,12 @@
 | goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share of packets that were sent again beyond those dropped; of transfers that end, their bits over the time that they took | rates of links are in IP bits too; `goodput_bps` of a run's `flows`, what receivers handed on, is in bits of data, without headers |
 | percentiles of delay | from histograms with bins of 1/128 of the delay, propagation included; what differs by less than a bin is called a tie | each flow has one, and keeps few bins |
 | latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group the mean over its flows | propagation belongs to the path; what is left is waiting and sending |
-| jitter is the packet-delay variation (Sec. 2.6; RFC 5481) | the 99th percentile less the median; against the least delay it is the 99th percentile itself | the least delay is propagation and sending |
+| jitter is the packet delay variation (Sec. 2.6; RFC 5481, Sec. 4.2) | the 99th percentile of a group's delays less the least one in the measured window | flows of a group have the same path |
 | global synchronization ratio: which part of the flows loses in a loss event (Sec. 2.4) | mean over samples with a loss of the flows that lose, of those that sent | a sample is a round trip |
-| interval between losses (Sec. 2.3) | mean time between samples with a loss | losses of one round trip are one event |
+| interval between losses (Sec. 2.3) | mean time between samples with a loss; between single losses where packets are looked at | losses of one round trip are one event |
 | flow completion time (Sec. 2.1) | of transfers, and of web pages: from the first request until all objects are there | what a user waits for |
-| flow start-up time (Sec. 2.2) | completion of transfers of one packet, where a scenario has such | no table that is kept has the time of a flow's first byte |
+
+`samples` has what is sampled, `single` what single packets tell.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..stats import jain
+from .phases import Phases
+from .samples import PARTS, avoidance, course, delays_of, goodputs, losses, of_phases, quantiles, variation
+from .single import loss_gap, of_control, startup_times
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +38,9 @@ PAGE_GAP_S = 0.5
 
 ONE_WAY_NS = 50e6
 """Half the base round trip of web users, whose connections have none in the tables."""
+
+BEHIND_NS = 1e6
+"""Propagation behind the bottleneck of every scenario: `rtt` leaves the rest to the sender's side."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +78,28 @@ class Metric:
 
 METRICS: dict[str, Metric] = {
     "goodput_bps": Metric("goodput", "Mbit/s", 1e-6, "high"),
+    "goodput_p5_bps": Metric("goodput of a flow, p5", "Mbit/s", 1e-6, "high", always=False),
     "over_first": Metric("goodput over the first's", "", 1.0, "one", always=False),
     "delay_mean_ns": Metric("delay, mean", "ms", 1e-6),
     "delay_p50_ns": Metric("delay, p50", "ms", 1e-6, binned=True),
     "delay_p95_ns": Metric("delay, p95", "ms", 1e-6, binned=True),
     "delay_p99_ns": Metric("delay, p99", "ms", 1e-6, binned=True),
-    "delay_variation_ns": Metric("delay variation", "ms", 1e-6, binned=True),
+    "delay_variation_ns": Metric("delay variation, p99", "ms", 1e-6, binned=True),
     "loss_ratio": Metric("loss", "%", 100.0),
     "marked_ratio": Metric("marked", "%", 100.0),
     "loss_interval_s": Metric("between loss events", "s", 1.0, "high"),
+    "loss_gap_s": Metric("between losses", "s", 1.0, "high"),
     "loss_sync": Metric("loss synchronization", "%", 100.0),
     "jain": Metric("Jain's index", "", 1.0, "high"),
     "utilisation": Metric("utilisation", "%", 100.0, "high"),
     "completion_mean_ns": Metric("completion, mean", "s", 1e-9),
     "completion_p95_ns": Metric("completion, p95", "s", 1e-9),
+    "startup_mean_ns": Metric("start-up, mean", "s", 1e-9),
+    "startup_p95_ns": Metric("start-up, p95", "s", 1e-9),
     "unfinished_ratio": Metric("unfinished", "%", 100.0),
     "page_mean_s": Metric("page load, mean", "s", 1.0),
     "page_p95_s": Metric("page load, p95", "s", 1.0),
+    "avoidance_s": Metric("in congestion avoidance at", "s", 1.0, always=False),
 }
 """In the order in which they are shown."""
 
@@ -95,37 +107,77 @@ DELAYS = ("mean", "p50", "p95", "p99")
 
 
 def derive(
-    tables: Tables, *, measured_s: float, warmup_s: float, sized: tuple[int, ...] = (), lasting: tuple[int, ...] = (),
-    apart: tuple[int, ...] = (),
+    tables: Tables, *, measured_s: float, warmup_s: float, sample_s: float, sized: tuple[int, ...] = (),
+    lasting: tuple[int, ...] = (), phases: Phases | None = None,
 ) -> dict[str, pl.DataFrame]:  # fmt: skip
-    """The table `metrics` of a run: the column `of`, a group's number or `link:` and a name, and those of `METRICS`.
+    """What is kept of a run: `metrics`, with a row for each group, link and kind of phase, named by the column `of`: a
+    group's number, or a word and a name, such as `link:bottleneck`; `transfers`, with a row for each flow; and
+    `distributions`, quantiles by group. With `phases`, their `courses` over time.
 
-    `measured_s`: the length of the measured window, which begins at `warmup_s`. `sized`: groups of transfers that end
-    and start in it. `lasting`: groups of transfers that go on until the end. `apart`: groups that stand for something
-    else than traffic; what the links counted is then left out.
+    `measured_s`: the length of the measured window, which begins at `warmup_s`. `sample_s`: the interval of samples.
+    `sized`: groups of transfers that end and start in it. `lasting`: groups of transfers that go on until the end.
     """
     import polars as pl
 
-    flows = tables["flows"].filter(~pl.col("group").is_in(list(apart)))
-    series = tables["flow_series"].filter(pl.col("time_s") > warmup_s).join(flows.select("flow", "kind"), on="flow")
+    flows, links = tables["flows"], tables["links"]
+    packets = tables["packets"] if "packets" in tables and tables["packets"].height else None
+    whole = tables["flow_series"].join(flows.select("flow", "kind"), on="flow")
+    series = whole.filter(pl.col("time_s") > warmup_s)
+    once = {flow["flow"]: _over(goodput(flow), flow["throughput_bps"]) or 1.0 for flow in flows.to_dicts()}
+    samples = goodputs(series, once, warmup_s)
     rows: list[dict[str, Any]] = []
+    kept: list[tuple[str, str, float, float]] = []
     for group, part in sorted(flows.partition_by("group", as_dict=True).items()):
-        own = part.to_dicts()
+        own, numbers = part.to_dicts(), part["flow"].to_list()
         pages = page_times(tables["exchanges"].filter(pl.col("group") == group[0]))
-        there = series.filter(pl.col("flow").is_in(part["flow"].to_list()))
+        there = series.filter(pl.col("flow").is_in(numbers))
         first = rows[0] if rows else {}
         row: dict[str, Any] = {"of": str(group[0])} | of_group(own) | of_pages(pages)
-        row |= of_transfers(own, measured_s) if group[0] in sized else of_losses(there)
+        ends, counts = delays_of(tables["delays"], own[0]["name"])
+        row["delay_variation_ns"] = variation(ends, counts)
+        taken = {
+            "delay_ns": quantiles([end - _propagation(own[0]) for end in ends], counts),
+            "page_s": quantiles(pages),
+        }
+        if group[0] in sized:
+            row |= of_transfers(own, measured_s)
+            times = [flow["completion_time_ns"] for flow in own if flow["completion_time_ns"] is not None]
+            taken["completion_ns"] = quantiles(times)
+        else:
+            row |= of_losses(there)
+            taken["loss_ratio"] = quantiles(losses(there, warmup_s))
+            taken["goodput_bps"] = quantiles(samples.filter(pl.col("flow").is_in(numbers))["goodput_bps"].to_list())
+            row["goodput_p5_bps"] = taken["goodput_bps"][PARTS.index(0.05)] if taken["goodput_bps"] else None
+        if packets is not None:
+            row["loss_gap_s"] = loss_gap(packets, numbers, warmup_s)
+            if group[0] in sized:
+                row |= of_startup(startup_times(packets, own, BEHIND_NS))
         row["over_first"] = _over(row["goodput_bps"], first.get("goodput_bps"))
         rows.append(row)
-    rates = flows.filter(pl.col("group").is_in(list(lasting)))["throughput_bps"].to_list()
+        kept += [(row["of"], metric, part, value) for metric, values in taken.items()
+                 for part, value in zip(PARTS, values, strict=False)]  # fmt: skip
+    last = flows.filter(pl.col("group").is_in(list(lasting)))
+    rates = last["throughput_bps"].to_list()
     common: dict[str, float | None] = {"jain": jain(rates) if len(rates) > 1 else None}
-    if tables["links"].height == 1:
-        common |= of_losses(series) | {"goodput_bps": math.fsum(map(goodput, flows.to_dicts()))}
-    for link in tables["links"].to_dicts():
-        rows.append({"of": f"link:{link['link']}"} | common | ({} if apart else of_link(link)))
+    common["avoidance_s"] = avoidance(whole, last["flow"].to_list())
+    if links.height == 1:
+        there = flows.filter(link=links["link"][0])  # not those of the opposite direction, where that has Drop Tail
+        common |= of_losses(series.filter(pl.col("flow").is_in(there["flow"].to_list())))
+        common["goodput_bps"] = math.fsum(map(goodput, there.to_dicts()))
+    rows += [{"of": f"link:{link['link']}"} | common | of_link(link) for link in links.to_dicts()]
+    if packets is not None:
+        rows += of_control(packets, flows.filter(pl.col("algorithm") != "")["flow"].to_list(), warmup_s)
+    found = {}
+    if phases is not None:
+        rows += of_phases(whole, tables["queue"], phases, warmup_s, sample_s)
+        found["courses"] = course(whole, tables["queue"], phases, warmup_s, sample_s)
     names = dict.fromkeys(name for row in rows for name in row)
-    return {"metrics": pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64) | {"of": pl.String})}
+    found["metrics"] = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64) | {"of": pl.String})
+    each = [of_flow(flow) for flow in flows.to_dicts()]
+    numbers_of = dict.fromkeys(each[0], pl.Float64) | {"of": pl.String, "flow": pl.Int64}
+    found["transfers"] = pl.DataFrame(each, schema=numbers_of)
+    columns = {"of": pl.String, "metric": pl.String, "part": pl.Float64, "value": pl.Float64}
+    return found | {"distributions": pl.DataFrame(kept, columns, orient="row")}
 
 
 def of_group(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
@@ -138,9 +190,25 @@ def of_group(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     }
     for name in DELAYS:
         row[f"delay_{name}_ns"] = _mean([waited(flow, f"delay_{name}_ns") for flow in flows])
-    if row["delay_p99_ns"] is not None and row["delay_p50_ns"] is not None:
-        row["delay_variation_ns"] = row["delay_p99_ns"] - row["delay_p50_ns"]
     return row
+
+
+def of_flow(flow: Mapping[str, Any]) -> dict[str, Any]:
+    """A flow's row of `transfers`."""
+    return {
+        "of": str(flow["group"]),
+        "flow": flow["flow"],
+        "goodput_bps": goodput(flow),
+        "loss_ratio": _over(flow["drops_packets"] + flow["lost_packets"], flow["arrivals_packets"]),
+        "delay_mean_ns": waited(flow, "delay_mean_ns"),
+        "delay_p99_ns": waited(flow, "delay_p99_ns"),
+        "completion_ns": None if flow["completion_time_ns"] is None else float(flow["completion_time_ns"]),
+    }
+
+
+def of_startup(times: Sequence[float]) -> dict[str, float | None]:
+    """Mean and 95th percentile of start-up times."""
+    return {"startup_mean_ns": _mean(times), "startup_p95_ns": quantile(sorted(times), 0.95)}
 
 
 def of_transfers(flows: Sequence[Mapping[str, Any]], measured_s: float) -> dict[str, float | None]:
@@ -166,8 +234,13 @@ def goodput(flow: Mapping[str, Any]) -> float:
 
 def waited(flow: Mapping[str, Any], column: str) -> float | None:
     """A delay of a flow beyond propagation, ns; None without a delivered packet."""
-    delay, trip = flow[column], flow["base_rtt_ns"]
-    return None if delay is None else float(delay) - (ONE_WAY_NS if trip is None else trip / 2)
+    return None if flow[column] is None else float(flow[column]) - _propagation(flow)
+
+
+def _propagation(flow: Mapping[str, Any]) -> float:
+    """One way, ns."""
+    trip = flow["base_rtt_ns"]
+    return ONE_WAY_NS if trip is None else float(trip) / 2
 
 
 def of_link(link: Mapping[str, Any]) -> dict[str, float | None]:

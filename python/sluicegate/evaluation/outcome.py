@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,22 +43,28 @@ class Outcome:
             `seed`, and the metrics; what a run has not is null.
         means: One row for each of these and each metric that has a value: `metric`, `mean`, `half_width`, `low`, `high`
             (the 95 % interval; null for one seed) and `seeds`.
-        series: The queue over time where a scenario draws it, of the first seed.
+        more: Further tables by name: `transfers`, one row for each flow of a run; `distributions`, quantiles of goodput
+            every ten round trips, of delays and of times; `courses`, what varies over time, of the first seed.
         summary: Version, suite, settings, and each discipline with every value filled in.
     """
 
     def __init__(
         self, suite: Suite, settings: Settings, scenarios: Sequence[Scenario], runs: pl.DataFrame,
-        summary: dict[str, Any], series: pl.DataFrame | None = None,
+        summary: dict[str, Any], more: Mapping[str, pl.DataFrame] | None = None,
     ) -> None:  # fmt: skip
         """Made by `evaluate`."""
         self.suite, self.settings, self.scenarios, self.runs = suite, settings, tuple(scenarios), runs
-        self.summary, self.series = summary, series
+        self.summary, self.more = summary, dict(more or {})
         self.names: dict[str, str] = {each["label"]: each["name"] for each in summary["disciplines"]}
         self.disciplines = list(self.names)
         self.references: list[str] = summary["references"]
         self.means = means(runs)
         self.page: Path | None = None
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """The tables by name."""
+        return {"runs": self.runs, "means": self.means, **self.more}
 
     def values(self, scenario: Scenario, number: Number, label: str) -> dict[int, list[float]]:
         """A number of the overview by seed, at each point of the scenario; seeds without a value are left out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from ..reproduce.page import Report, alone, files, write_files
 from ..stats import interval
 from . import charts
 from .metrics import METRICS
+from .samples import PERIOD_S, K
 from .suite import LINK, LINKS, Scenario, Suite, declared, marks
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ NEEDS = (
 )
 FEW = 6
 """Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
+
+DONE = {"done": "yes", "partly": "partly", "text": "in the manual", "not done": "not done"}
 
 HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
 LEGEND = (
@@ -57,9 +61,7 @@ def html(done: Outcome) -> str:
 
 def _report(done: Outcome, only: Sequence[str]) -> Report:
     which = "".join(f"-{each}" for each in only)
-    tables = {f"runs{which}": done.runs, f"means{which}": done.means}
-    if done.series is not None:
-        tables[f"series{which}"] = done.series
+    tables = {f"{name}{which}": table for name, table in done.tables.items()}
     return Report(
         _paper(done), tuple(_made(done)), _provenance(done), "", tables, lengths(done), tuple(only), done.summary
     )
@@ -76,10 +78,10 @@ def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
     ]
     if across:
         rows = [
-            (f"{each.section} {each.title}", number.text, *own)
+            (f"{each.section} {each.title}", done.suite.weight(each), number.text, *own)
             for (each, number, _), own in zip(numbers, cells, strict=True)
         ]
-        return Table(("Scenario", "What matters", *labels), tuple(rows), len(labels))
+        return Table(("Scenario", "Weight", "What matters", *labels), tuple(rows), len(labels))
     heads = (f"{each.section} {each.title}: {number.text}" for each, number, _ in numbers)
     return Table(("Discipline", *heads), tuple(zip(labels, *cells, strict=True)), len(numbers))
 
@@ -131,8 +133,7 @@ def _made(done: Outcome) -> Iterator[Made]:
     for each in done.scenarios:
         yield _scenario(done, each)
     yield _part("needs", "What each discipline needs", NEEDS, table=needs(done))
-    yield _part("listed", "The RFC's list beside the suite's", "", table=listed(done.suite))
-    yield _part("lacks", "What is not measured", "", table=lacks(done.suite))
+    yield _part("asked", "What the RFC asks for, and what is done", tally(done.suite), table=asked(done.suite))
 
 
 def _part(id_: str, title: str, caption: str, *, table: Table, words: str = "", drawing: Drawing | None = None) -> Made:
@@ -146,7 +147,10 @@ def _scenario(done: Outcome, scenario: Scenario) -> Made:
     table = _metrics(done, scenario)
     data = done.means.filter(pl.col("scenario") == scenario.id)
     drawing = Drawing(charts.draw(done, scenario), data, table, " ".join(_verdicts(done, scenario)))
-    about = f"{scenario.about} {done.suite.title.partition(':')[0]}, Section {scenario.section}; --only {scenario.id}."
+    about = (
+        f"{scenario.about} {done.suite.title.partition(':')[0]}, Section {scenario.section}: "
+        f"{done.suite.weight(scenario)}; --only {scenario.id}."
+    )
     return _part(scenario.id, f"{scenario.section} {scenario.title}", about, table=table, drawing=drawing)
 
 
@@ -177,7 +181,7 @@ def _metrics(done: Outcome, scenario: Scenario) -> Table:
         place = (traffic, point, label) if points else (traffic, label)
         texts = (_shown(each, name, traffic, 3) if each else "–" for each, name in zip(values, shown, strict=True))
         cells.append((*place, *texts))
-    first = ("Traffic", "Category II", "Discipline") if points else ("Traffic", "Discipline")
+    first = ("Traffic", scenario.axis, "Discipline") if points else ("Traffic", "Discipline")
     return Table((*first, *head), tuple(cells), len(shown))
 
 
@@ -209,14 +213,16 @@ def needs(done: Outcome) -> Table:
     return Table(HEAD, tuple(rows))
 
 
-def listed(suite: Suite) -> Table:
-    """What the RFC lists, and what of it is run."""
-    return Table(("Section", "What the RFC lists", "What is run here"), suite.listed)
+def asked(suite: Suite) -> Table:
+    """All that the RFC asks for, and what is done of it."""
+    rows = tuple((each.section, each.word, each.what, DONE[each.done], each.how or "–") for each in suite.asks)
+    return Table(("Section", "Word", "What the RFC asks for", "Done", "How"), rows)
 
 
-def lacks(suite: Suite) -> Table:
-    """What is not measured, and why."""
-    return Table(("What", "Why"), suite.lacks)
+def tally(suite: Suite) -> str:
+    """How much of what the RFC asks for is done."""
+    counted = Counter(str(each.done) for each in suite.asks)
+    return f"Of {len(suite.asks)} points: " + ", ".join(f"{DONE[each]} {counted[each]}" for each in DONE) + "."
 
 
 def _paper(done: Outcome) -> Paper:
@@ -243,11 +249,17 @@ def lengths(done: Outcome) -> dict[str, str]:
     """How long and how often was run, and what was changed in the suite's scenarios."""
     own, full = done.settings, done.suite.settings
     runs = f"{own.duration_s:g} s each, the first {own.warmup_s:g} s not measured, {len(own.seeds)} seeds"
+    phases = [each.id for each in done.scenarios if each.phases is not None]
+    if phases:
+        runs += f" (whole cycles of phases in {', '.join(phases)})"
     if own != full:
         whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
         runs += f": not the suite's own {whole}, so that intervals are wider and slow effects may not show"
     changed = ", ".join(done.summary.get("sets", ()))
-    return {"Runs": runs} | ({"Changed": f"{changed}: these are not the suite's own scenarios"} if changed else {})
+    goodput = f"every {PERIOD_S:g} s, {K} base round trips of 100 ms, for all disciplines (Sec. 2.7)"
+    return {"Runs": runs, "Goodput": goodput} | (
+        {"Changed": f"{changed}: these are not the suite's own scenarios"} if changed else {}
+    )
 
 
 def _provenance(done: Outcome) -> dict[str, str]:

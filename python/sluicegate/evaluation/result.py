@@ -11,12 +11,16 @@ from ..result_object import Frames, ResultObject, read_summary, read_table
 from . import charts, report
 from .outcome import Outcome
 from .rfc7928 import SUITE
+from .suite import DRAWN_ONCE, TABLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUITES = {SUITE.name: SUITE}
 """Every suite, by its name."""
+
+MORE = (*TABLES[1:], *DRAWN_ONCE)
+"""The tables of `Outcome.more`."""
 
 
 class Evaluation(Outcome, ResultObject):
@@ -32,14 +36,13 @@ class Evaluation(Outcome, ResultObject):
         settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
         scenarios = [each for each in suite.scenarios if each.id in summary["scenarios"]]
         data = Path(directory, "data")
-        series = read_table(data, "series") if (data / "series.parquet").is_file() else None
-        return cls(suite, settings, scenarios, read_table(data, "runs"), summary, series)
+        more = {name: read_table(data, name) for name in MORE if (data / f"{name}.parquet").is_file()}
+        return cls(suite, settings, scenarios, read_table(data, "runs"), summary, more)
 
     @property
     def tables(self) -> Frames:
         """The tables by name."""
-        series = {} if self.series is None else {"series": self.series}
-        return Frames({"runs": self.runs, "means": self.means, **series})
+        return Frames(super().tables)
 
     def write(self, directory: str | Path) -> Path:
         """Write report.html, figures, tables in `data`, and summary.json; return the directory. They appear whole or

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal
 
 from .. import _core
 from .._generated import Dumbbell, Source, Tcp
@@ -25,6 +25,7 @@ from ..quantities import quantity
 from ..reproduce import Settings
 from ..scenario import PYTHON, Network, scenario
 from .metrics import METRICS, derive
+from .phases import Phases
 
 RATE_BPS = 10e6
 RTT = "100 ms"
@@ -32,6 +33,13 @@ NETWORK = Dumbbell(rate="10 Mbit/s", delay="1 ms", access_rate="100 Mbit/s")
 LINK = Workload("", "10 Mbit/s", queue=20, limit=83, rtt="125 ms", flows=14)
 """The bottleneck's buffer is the product of its rate and the round trip, 83 packets of 1500 bytes (RFC 7928, Sec. 3.2,
 leaves the choice); targets are a quarter of it, 24 ms."""
+
+MOST_PACKETS = 2_000_000
+"""Of the table of single packets: an event each, four of them for a packet of data and its acknowledgement."""
+
+TABLES = ("metrics", "transfers", "distributions")
+DRAWN_ONCE = ("courses",)
+"""What is kept of each run, and what of the first seed's alone: see `derive`."""
 
 LINKS = "link"
 """The traffic of a `Number` that is of the first link under study."""
@@ -59,11 +67,14 @@ class Scenario:
     `section`: of the RFC. `about`: two sentences. `flows`: sources by the names of their groups, from the settings.
     `matters`: the numbers of the overview, one to three. `queue`: the queue's TOML and `places`: the keys under which
     the discipline stands, where that is not the whole queue. `link`: what buffer and targets follow from. `points`:
-    overrides by name, where it is run at several. `changes`: what changes in a run: seconds, key and value. `capacity`:
-    the link's bit/s at a time, where the queue is drawn over time. `also`: metrics that its table shows beside the
-    usual ones. `apart`: groups that stand for something else than traffic. `drawn`: the groups whose delay and goodput
-    are drawn (default: all). `marks`: whether disciplines that can mark do. `changed`: a person's overrides, which make
-    it another scenario than the suite's: see `with_changes`.
+    overrides by name, where it is run at several, and `axis`: what these are. `at`: by point, the places of the
+    discipline and the link that its values are for in each, where they differ between points. `phases`: what alternates
+    from the end of the warm-up on; runs then last whole cycles. `changes`: what changes in a run: seconds, key and
+    value. `sample_s`: another interval of samples than the settings'. `packets`: whether single packets are looked at,
+    for the losses of SYNs and acknowledgements and for start-up times. `also`: metrics that its table shows beside the
+    usual ones. `drawn`: the groups whose delay and goodput are drawn (default: all), and `drawing`: how, where it is
+    run at several points. `marks`: whether disciplines that can mark do. `changed`: a person's overrides, which make it
+    another scenario than the suite's: see `with_changes`.
     """
 
     id: str
@@ -77,16 +88,20 @@ class Scenario:
     link: Workload = LINK
     places: tuple[str, ...] = ("queue",)
     points: Mapping[str, Sets] = field(default_factory=lambda: {"": ()})
-    changes: Callable[[Settings], Sequence[tuple[float, str, str]]] = lambda settings: ()
-    capacity: Callable[[float], float] | None = None
+    axis: str = "Point"
+    at: Mapping[str, Mapping[str, Workload]] = field(default_factory=dict)
+    phases: Phases | None = None
+    changes: Callable[[Settings], Sequence[tuple[float, str, str | int]]] = lambda settings: ()
+    sample_s: float | None = None
+    packets: bool = False
     also: tuple[str, ...] = ()
-    apart: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
+    drawing: Literal["trade", "ratio", "curve"] = "trade"
     marks: bool = False
     changed: Sets = ()
 
     @property
-    def packets(self) -> float:
+    def packet_rate(self) -> float:
         """Packets of 1500 bytes that the link sends in a second, about."""
         return quantity("rate", self.link.rate, "network.rate") / 12_000
 
@@ -99,13 +114,23 @@ class Scenario:
     @property
     def shown(self) -> tuple[str, ...]:
         """The groups whose delay and goodput are drawn."""
-        return self.drawn or tuple(name for name in self.flows(QUICK) if name not in self.apart)
+        return self.drawn or tuple(self.flows(QUICK))
+
+    def lasting(self, settings: Settings) -> Settings:
+        """How long it is run, and how often it is sampled."""
+        settings = settings if self.phases is None else self.phases.lasting(settings)
+        return settings if self.sample_s is None else replace(settings, sample_s=self.sample_s)
+
+    def placed(self, point: str) -> Mapping[str, Workload]:
+        """The places of the discipline at a point, and the link that its values are for in each."""
+        return self.at.get(point) or dict.fromkeys(self.places, self.link)
 
     def text(self, settings: Settings) -> str:
         """The scenario as TOML, without discipline and length."""
-        text = scenario(self.network, list(self.flows(settings).values()), duration="1 s", exchanges=True)
+        packets: dict[str, Any] = {"packets": MOST_PACKETS} if self.packets else {}
+        text = scenario(self.network, list(self.flows(settings).values()), duration="1 s", exchanges=True, **packets)
         changes = (
-            f'[[changes]]\ntime = "{1000 * time:.12g} ms"\nkey = "{key}"\nvalue = "{value}"\n'
+            f'[[changes]]\ntime = "{1000 * time:.12g} ms"\nkey = "{key}"\nvalue = {json.dumps(value)}\n'
             for time, key, value in self.changes(settings)
         )
         return "\n".join((text, self.queue, *changes))
@@ -117,27 +142,29 @@ class Scenario:
         Raises `ScenarioError` for any other, and for what the scenario itself varies or needs as it is.
         """
         varied = {key for point in self.points.values() for key, _ in point}
-        names = list(self.flows(QUICK))
+        varied |= {key for _, key, _ in self.changes(self.lasting(QUICK))}
         for key, _ in sets:
             first, _, rest = key.partition(".")
-            number = rest.partition(".")[0]
             if key == "queue.discipline":
                 raise _core.ScenarioError(f"sets: {key}: a suite takes the disciplines it is given, not this one")
             if first not in ("flows", "queue") or not rest:
                 raise _core.ScenarioError(
                     f"sets: {key}: is the suite's own; flows, the queue, run.duration and run.warmup can be changed"
                 )
-            stands = first == "flows" and number.isdecimal() and int(number) < len(names)
-            if key in varied or (stands and names[int(number)] in self.apart):
-                why = "is what the scenario varies" if key in varied else "stands for the capacity"
-                raise _core.ScenarioError(f"sets: {key}: {why} (in {self.id}); choose other scenarios by only")
+            if key in varied:
+                raise _core.ScenarioError(
+                    f"sets: {key}: is what the scenario varies (in {self.id}); choose other scenarios by only"
+                )
         return replace(self, changed=(*self.changed, *sets))
 
-    def sets(self, choice: Choice) -> Sets:
+    def sets(self, choice: Choice, point: str = "") -> Sets:
         """The overrides that put a discipline in its places."""
         changed = (pair for pair in self.changed if pair[0].startswith("queue."))
-        own = (*self.link.tuned(), *changed, *choice.sets, *(marking(choice.name) if self.marks else ()))
-        return tuple((place + key.removeprefix("queue"), value) for place in self.places for key, value in own)
+        own = (*changed, *choice.sets, *(marking(choice.name) if self.marks else ()))
+        return tuple(
+            (place + key.removeprefix("queue"), value)
+            for place, link in self.placed(point).items() for key, value in (*link.tuned(), *own)
+        )  # fmt: skip
 
     def changes_of(self, flows: Mapping[str, Source]) -> Sets:
         """What is changed of its flows, "*" spelt out."""
@@ -147,8 +174,8 @@ class Scenario:
             number, _, name = rest.partition(".")
             if first == "flows" and number == "*":
                 found += [
-                    (f"flows.{at}.{name}", value) for at, (group, each) in enumerate(flows.items())
-                    if group not in self.apart and name in {one.name.rstrip("_") for one in fields(each)}
+                    (f"flows.{at}.{name}", value) for at, each in enumerate(flows.values())
+                    if name in {one.name.rstrip("_") for one in fields(each)}
                 ]  # fmt: skip
             elif first == "flows":
                 found.append((key, value))
@@ -156,47 +183,67 @@ class Scenario:
 
     def experiments(self, given: Sequence[Choice], settings: Settings) -> dict[tuple[str, str, str], Experiment]:
         """Its runs, by scenario, point and discipline."""
+        settings = self.lasting(settings)
         flows = self.flows(settings)
-        numbers = {name: number for number, name in enumerate(flows)}
         transfers = [(number, each) for number, each in enumerate(flows.values()) if isinstance(each, Tcp)]
         made = partial(
             derive,
             measured_s=settings.measured_s,
             warmup_s=settings.warmup_s,
+            sample_s=settings.sample_s,
             sized=tuple(number for number, each in transfers if each.size is not None),
             lasting=tuple(number for number, each in transfers if each.size is None and each.stop is None),
-            apart=tuple(numbers[name] for name in self.apart),
+            phases=self.phases,
         )
-        keep: dict[str, tuple[str, ...] | None] = {"metrics": None}
-        if self.capacity is not None:
-            keep["queue"] = ("link", "queue_bytes", "time_s")
+        keep: dict[str, tuple[str, ...] | None] = dict.fromkeys(TABLES)
+        if self.phases is not None:
+            keep |= dict.fromkeys(DRAWN_ONCE)
         text = self.text(settings)
         common = (*settings.sets(), ("run.series", "true"), *self.changes_of(flows))
         return {
             (self.id, point, choice.label): Experiment(
                 " · ".join(part for part in (self.id, point, choice.label) if part), text, PYTHON,
-                (*common, *sets, *self.sets(choice)), keep, choice.queue, made, ("queue",),
+                (*common, *sets, *self.sets(choice, point)), keep, choice.queue, made, DRAWN_ONCE,
             )
             for choice in given for point, sets in self.points.items()
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What the RFC asks for in a section: how strongly, in its own word; what; what is done of it; and how, with the
+    ids of scenarios in backquotes."""
+
+    section: str
+    word: Literal["must", "should", "recommended", "may"]
+    what: str
+    done: Literal["done", "partly", "text", "not done"]
+    how: str
+
+
+@dataclass(frozen=True)
 class Suite:
-    """The scenarios of an RFC, and its sections by number. `listed`: what the RFC lists, and what of it is run here:
-    section, what it asks, what is done. `choices`: what it leaves open. `lacks`: what is not measured, and why.
-    `settings` and `quick`: how long and how often."""
+    """The scenarios of an RFC, and its sections by number. `asks`: all that the RFC asks for, and what is done of it.
+    `weights`: how much weight it gives to a section, in its words. `choices`: what it leaves open. `settings` and
+    `quick`: how long and how often."""
 
     name: str
     title: str
     citation: str
     sections: Mapping[str, str]
     scenarios: tuple[Scenario, ...]
-    listed: tuple[tuple[str, str, str], ...]
+    asks: tuple[Asked, ...]
+    weights: Mapping[str, str]
     choices: tuple[tuple[str, str, str, str], ...]
-    lacks: tuple[tuple[str, str], ...]
     settings: Settings
     quick: Settings
+
+    def weight(self, scenario: Scenario) -> str:
+        """The weight of the section that a scenario belongs to, or of the least one around it; "-" without."""
+        section = scenario.section
+        while section not in self.weights and "." in section:
+            section = section.rpartition(".")[0]
+        return self.weights.get(section, "–")
 
 
 FULL = Settings(seeds=(1, 2, 3, 4, 5), duration_s=300, warmup_s=30, sample_s=0.1)

@@ -1,30 +1,78 @@
-"""RFC 7928, Sec. 4: packet sizes, ECN and scheduling, which it asks about beside the scenarios of Sections 5 to 9."""
+"""RFC 7928, Sec. 4: values of disciplines, packet sizes, ECN and scheduling, which it asks about beside the scenarios
+of Sections 5 to 9."""
 
 from __future__ import annotations
 
-from ..suite import LINKS, Number, Scenario, classes
-from .section8 import MEDIUM
-from .traffic import cbr, transfers, voip
+from dataclasses import dataclass
+
+from ...experiments.engine import Sets
+from ...papers.disciplines.workloads import Workload
+from ..suite import LINK, LINKS, Number, Scenario, classes
+from .section6 import CATEGORIES, TRIPS
+from .section8 import MEDIUM, MILD
+from .traffic import transfers, voip
+
+TARGETS_MS = (5, 10, 20, 40)
+"""The delays that disciplines are told to aim at in Sec. 4.3.1: from CoDel's default to an eighth of a planned one."""
+
+TIMED = ("codel", "fq_codel", "pie", "fq_pie", "docsis_pie", "dualpi2", "l4s_step", "cake")
+"""The disciplines whose `target` is a time."""
+
+
+@dataclass(frozen=True)
+class Aimed(Workload):
+    """A link whose discipline is to keep `aim_ms`: as a time, or as the length that takes it on the link."""
+
+    aim_ms: float = 0.0
+
+    def tuned(self) -> Sets:
+        """The overrides of `Workload`, and the targets that are times."""
+        aim = f"{self.aim_ms:g} ms"
+        times = {f"queue.{name}.target": aim for name in TIMED} | {"queue.ared.target_delay": aim}
+        return (*super().tuned(), *times.items())
+
+
+def aimed(aim_ms: float) -> Aimed:
+    """The link of the suite with an aim: a packet of 1500 bytes takes 1.2 ms."""
+    queue = max(2, round(aim_ms / 1.2))
+    return Aimed("", LINK.rate, queue, LINK.limit, LINK.rtt, LINK.flows, aim_ms=aim_ms)
+
 
 SCENARIOS = (
     Scenario(
+        "targets", "4.3.1", "A range of targets",
+        f"Medium congestion under each discipline with targets of {', '.join(map(str, TARGETS_MS))} ms: a time where "
+        "it has one, else a length of the queue that takes so long. Disciplines can then be compared by what delay "
+        "costs in goodput, rather than by what one value means to each.",
+        lambda settings: {"NewReno": transfers(MEDIUM)},
+        (Number("NewReno", "delay_mean_ns"), Number("NewReno", "goodput_bps")),
+        points={f"{aim} ms": () for aim in TARGETS_MS},
+        axis="Target",
+        at={f"{aim} ms": {"queue": aimed(aim)} for aim in TARGETS_MS},
+        drawing="curve",
+    ),
+    Scenario(
         "packet-sizes", "4.4", "Small and large packets",
-        "Two unresponsive flows of 500 kbit/s, one with packets of 1500 bytes and one of 200, beside the transfers of "
-        "medium congestion. A discipline that does not look at lengths drops the same part of both.",
+        f"Mild congestion (8.2.2) in which half of the {MILD} transfers send packets of 500 bytes (category I) and "
+        "half of 1500 (category II). The ratio of their goodputs and the loss of each show which lengths the "
+        "discipline favours.",
         lambda settings: {
-            "1500 B": cbr("500 kbit/s"),
-            "200 B": cbr("500 kbit/s", packet_size="200 B"),
-            "NewReno": transfers(MEDIUM),
+            "500 B": transfers(MILD // 2, packet_size="500 B"),
+            "1500 B": transfers(MILD - MILD // 2),
         },
-        (Number("200 B", "loss_ratio"), Number("1500 B", "loss_ratio")),
-        drawn=("1500 B", "200 B"),
+        (Number("1500 B", "over_first"), Number("500 B", "loss_ratio"), Number("1500 B", "loss_ratio")),
     ),
     Scenario(
         "ecn", "4.5", "Interaction with ECN",
-        "Medium congestion with hosts that use ECN, under disciplines that mark as far as they can. Set beside Section "
-        "8.2.3, it shows what marks spare to hosts that halve for a mark as for a loss: drops, and what is sent again.",
-        lambda settings: {"NewReno": transfers(MEDIUM, ecn=True)},
-        (Number("NewReno", "loss_ratio"), Number(LINKS, "delay_p99_ns"), Number(LINKS, "utilisation")),
+        "The transfers of Section 6.2 with ECN, under disciplines that mark as far as they can. Set beside "
+        "round-trips, it shows what marks spare to hosts that halve for a mark as for a loss, and whether they make "
+        "shares more equal.",
+        lambda settings: {name: transfers(ecn=True) for name in CATEGORIES},
+        (Number(CATEGORIES[0], "loss_ratio"), Number(LINKS, "jain"), Number(CATEGORIES[0], "delay_p99_ns")),
+        points=TRIPS,
+        axis=CATEGORIES[1],
+        also=("over_first",),
+        drawing="ratio",
         marks=True,
     ),
     Scenario(
@@ -36,7 +84,7 @@ SCENARIOS = (
             "4 NewReno": transfers(4),
             "10 NewReno": transfers(10, class_=1),
         },
-        (Number("VoIP", "delay_p99_ns"), Number(LINKS, "utilisation")),
+        (Number("VoIP", "delay_p99_ns"), Number(LINKS, "goodput_bps")),
         queue=classes("drr", 2),
         places=("queue.classes.0", "queue.classes.1"),
     ),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ..._generated import Dumbbell, Source
+from ..._generated import Dumbbell
 from ...papers.disciplines.workloads import Workload
 from ...reproduce import Settings
-from ..suite import LINK, LINKS, RATE_BPS, Number, Scenario, classes
-from .traffic import cbr, transfers
+from ..phases import Phases
+from ..suite import LINK, RATE_BPS, Number, Scenario
+from .traffic import transfers
 
 STORED = 2 * LINK.limit
 """Packets that the path and the buffer hold."""
@@ -25,11 +26,14 @@ def level(loss: float) -> int:
 
 MILD, MEDIUM, HEAVY = level(0.001), level(0.005), level(0.01)
 
-PHASE_S = 20.0
+PHASE_S, FAST_S = 20.0, 0.1
 WIDE, NARROW = 100, 10
 """The two capacities of Sec. 8.2.6, Mbit/s."""
 
-ALL = (Number(LINKS, "delay_p99_ns"), Number("NewReno", "goodput_bps"))
+LEVELS = {f"{word}, {count}": count for word, count in (("mild", MILD), ("medium", MEDIUM), ("heavy", HEAVY))}
+TURNS = Phases(tuple(LEVELS), (RATE_BPS,) * 3, PHASE_S)
+
+ALL = (Number("NewReno", "delay_p99_ns"), Number("NewReno", "goodput_bps"))
 
 
 def congested(name: str, section: str, word: str, count: int, loss: str) -> Scenario:
@@ -38,52 +42,38 @@ def congested(name: str, section: str, word: str, count: int, loss: str) -> Scen
         name, section, f"{word} congestion",
         f"{count} NewReno transfers without end, for which the RFC's formula has Drop Tail lose {loss} of all packets. "
         "Delay, goodput and the synchronization of losses show how the discipline stands this load.",
-        lambda settings: {"NewReno": transfers(count)}, ALL,
+        lambda settings: {"NewReno": transfers(count)}, ALL, also=("goodput_p5_bps", "avoidance_s"),
     )  # fmt: skip
 
 
-def varying_level(settings: Settings) -> dict[str, Source]:
-    """Sec. 8.2.5: mild, medium and heavy congestion for 20 s each, again and again."""
-    found: dict[str, Source] = {"always": transfers(MILD)}
-    cycle = 3 * PHASE_S
-    for number in range(math.ceil(settings.duration_s / cycle)):
-        begin, end = number * cycle, f"{(number + 1) * cycle} s"
-        for name, count, phase in (("medium", MEDIUM - MILD, 1), ("heavy", HEAVY - MEDIUM, 2)):
-            if (start := begin + phase * PHASE_S) < settings.duration_s:
-                found[f"{name} {number + 1}"] = transfers(count, start=f"{start} s", stop=end)
-    return found
+def varying_level(settings: Settings) -> list[tuple[float, str, str | int]]:
+    """Sec. 8.2.5: how many of the transfers send. All do during the warm-up, so that they are in congestion avoidance
+    at time 0."""
+    counts = [*LEVELS.values()]
+    return [(time, "flows.0.count", counts[number]) for time, number in TURNS.begins(settings)]
 
 
-def capacity(time_s: float) -> float:
-    """What is left of the link for the discipline, in bit/s, in phases of 20 s."""
-    return 1e6 * (NARROW if math.floor(time_s / PHASE_S) % 2 else WIDE)
+def varying_capacity(name: str, length_s: float, words: str, sample_s: float | None = None) -> Scenario:
+    """Sec. 8.2.6. The rate changes during the run, and disciplines are told of it."""
+    rates = (WIDE, NARROW)
+    phases = Phases(tuple(f"{rate} Mbit/s" for rate in rates), tuple(1e6 * rate for rate in rates), length_s)
 
+    def changes(settings: Settings) -> list[tuple[float, str, str | int]]:
+        begins = [*phases.begins(settings)][1:]  # it has the first phase's rate from the start
+        return [(time, "network.rate", f"{rates[number]} Mbit/s") for time, number in begins]
 
-def varying_capacity(name: str, phase_s: float, words: str, drawn: bool) -> Scenario:
-    """Sec. 8.2.6. The rate of a link does not change in a run: strict priority gives what is to be missing to a flow
-    of its own, so that the discipline is asked for packets at the lower rate."""
-    link = WIDE + 1
-    times = [phase_s, *(round(phase_s * number, 6) for number in range(2, math.ceil(1e4 / phase_s)))]
     return Scenario(
         name, "8.2.6", f"Varying available capacity, phases of {words}",
-        f"The capacity alternates between {WIDE} and {NARROW} Mbit/s every {words} under {MILD} NewReno transfers "
-        "without end. A discipline is to drain its queue soon after the capacity falls, and to fill the link soon "
-        "after it rises.",
-        lambda settings: {
-            "cross traffic": cbr("1 Mbit/s", spread="0 s"),
-            "NewReno": transfers(MILD, class_=1),
-        },
-        (Number("NewReno", "delay_p99_ns"), Number("NewReno", "goodput_bps")),
-        network=Dumbbell(rate=f"{link} Mbit/s", delay="1 ms", access_rate="1 Gbit/s"),
-        queue=classes("priority", 2),
-        link=Workload("", f"{link} Mbit/s", queue=200, limit=833, rtt="125 ms", flows=MILD),
-        places=("queue.classes.1",),
-        changes=lambda settings: [
-            (time, "flows.0.rate", f"{link - (WIDE if number % 2 else NARROW)} Mbit/s")
-            for number, time in enumerate(times) if time < settings.duration_s
-        ],
-        capacity=capacity if drawn else None,
-        apart=("cross traffic",),
+        f"The link has {WIDE} and {NARROW} Mbit/s in turn, {words} each, under {MILD} NewReno transfers without end. A "
+        "discipline is to drain its queue soon after the capacity falls, and to fill the link soon after it rises.",
+        lambda settings: {"NewReno": transfers(MILD)},
+        (*ALL, Number(phases.names[1], "delay_p99_ns")),
+        network=Dumbbell(rate=f"{WIDE} Mbit/s", delay="0 s", access_rate="1 Gbit/s"),
+        link=Workload("", f"{WIDE} Mbit/s", queue=200, limit=833, rtt="125 ms", flows=MILD),
+        phases=phases,
+        changes=changes,
+        sample_s=sample_s,
+        also=("avoidance_s",),
     )  # fmt: skip
 
 
@@ -93,13 +83,15 @@ SCENARIOS = (
     congested("heavy", "8.2.4", "Heavy", HEAVY, "1 %"),
     Scenario(
         "varying-congestion", "8.2.5", "Varying congestion",
-        f"Phases of 20 s with {MILD}, {MEDIUM} and {HEAVY} NewReno transfers, mild, medium and heavy congestion, "
-        "follow one another. The queue over time shows how soon the discipline finds the new level, and whether it "
-        "overshoots.",
-        varying_level, (Number(LINKS, "delay_p99_ns"), Number(LINKS, "goodput_bps")),
-        capacity=lambda time_s: RATE_BPS,
-        drawn=(LINKS,),
+        f"Phases of 20 s in which {MILD}, {MEDIUM} and {HEAVY} NewReno transfers send, mild, medium and heavy "
+        "congestion, follow one another. The courses over time show how soon the discipline finds the new level, and "
+        "whether it overshoots.",
+        lambda settings: {"NewReno": transfers(HEAVY)},
+        (*ALL, Number(TURNS.names[2], "delay_p99_ns")),
+        phases=TURNS,
+        changes=varying_level,
+        also=("avoidance_s",),
     ),
-    varying_capacity("varying-capacity", PHASE_S, "20 s", drawn=True),
-    varying_capacity("varying-capacity-fast", 0.1, "100 ms", drawn=False),
+    varying_capacity("varying-capacity", PHASE_S, "20 s"),
+    varying_capacity("varying-capacity-fast", FAST_S, "100 ms", sample_s=0.01),
 )  # fmt: skip

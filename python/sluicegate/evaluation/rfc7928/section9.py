@@ -7,11 +7,9 @@ from typing import Any
 from ..._generated import Link, Source
 from ...reproduce import Settings
 from ...scenario import topology
-from ..suite import Number, Scenario
+from ..suite import LINK, Number, Scenario
 from .section8 import MILD
-from .traffic import browser, cbr, stream, transfers, voip
-
-HOSTS: dict[str, Any] = {"access_rate": "100 Mbit/s"}
+from .traffic import OWN_LINK, browser, cbr, datagrams, stream, transfers, voip
 
 
 def mix(settings: Settings) -> dict[str, Source]:
@@ -27,13 +25,14 @@ def both_ways(settings: Settings) -> dict[str, Source]:
     return {
         "down": transfers(MILD), "up": transfers(MILD, direction="reverse"),
         "one packet down": transfers(50, **asks), "one packet up": transfers(50, direction="reverse", **asks),
+        "DNS down": datagrams("32 kbit/s", "200 B"), "DNS up": datagrams("12800 bit/s", "80 B", direction="reverse"),
     }  # fmt: skip
 
 
 def two_queues(settings: Settings) -> dict[str, Source]:
-    """Sec. 10: transfers over both links, and over one of them each."""
-    paths = {"both": ["first", "second"], "first": ["first"], "second": ["second"]}
-    return {name: transfers(MILD, path=path, **HOSTS) for name, path in paths.items()}
+    """Sec. 10.2: the senders A over both links, the senders B over the second, mild congestion together."""
+    paths = {"A": ["first", "second"], "B": ["second"]}
+    return {name: transfers(MILD // 2, path=path, **OWN_LINK) for name, path in paths.items()}
 
 
 SCENARIOS = (
@@ -43,23 +42,38 @@ SCENARIOS = (
         "transfers share the link. Calls want little delay, users (web 1 stands for all) their pages, and the "
         "transfers the rest.",
         mix, (Number("VoIP", "delay_p99_ns"), Number("web 1", "page_mean_s")),
+        packets=True,
         drawn=("VoIP", "web 1", "video", "bulk"),
     ),
     Scenario(
         "both-ways", "9.2", "Bidirectional traffic",
         f"{MILD} NewReno transfers in each direction, mild congestion, so that acknowledgements wait behind data. "
-        "Transfers of one packet start at random: they show what the loss of a SYN or a request costs.",
-        both_ways, (Number("one packet down", "completion_p95_ns"), Number("down", "goodput_bps")),
+        "Transfers of one packet start at random, and small datagrams go as DNS requests and responses: what is lost "
+        "of them, of SYNs and of acknowledgements, and what it costs.",
+        both_ways,
+        (
+            Number("one packet down", "completion_p95_ns"), Number("down", "goodput_bps"),
+            Number("ACKs, link", "loss_ratio"),
+        ),
+        packets=True,
         drawn=("down", "up"),
     ),
     Scenario(
-        "two-queues", "10", "Two queues in a row",
-        f"Two links of 10 Mbit/s follow one another, each under the discipline; {MILD} NewReno transfers cross both "
-        f"and {MILD} each of them. Flows over both queues meet both delays and both kinds of losses.",
-        two_queues, (Number("both", "goodput_bps"), Number("both", "delay_p99_ns")),
+        "two-queues", "10.2", "Two queues in a row",
+        f"{MILD // 2} NewReno transfers (A) cross a link of 5 Mbit/s and one of 10 Mbit/s, {MILD // 2} more (B) the "
+        "second alone, with the discipline at both, or Drop Tail at one of them. Flows over both queues meet both "
+        "delays and both kinds of losses.",
+        two_queues,
+        (Number("A", "goodput_bps"), Number("A", "delay_p99_ns"), Number("B", "delay_p99_ns")),
         network=topology(
-            Link(name="first", from_="A", to="B", rate="10 Mbit/s", delay="1 ms"),
-            Link(name="second", from_="B", to="C", rate="10 Mbit/s", delay="1 ms"),
+            Link(name="first", from_="L", to="M", rate="5 Mbit/s", delay="1 ms", limit=LINK.limit),
+            Link(name="second", from_="M", to="R", rate="10 Mbit/s", delay="1 ms", limit=LINK.limit),
         ),
+        points={
+            "same at both": (),
+            "Drop Tail second": (("network.links.1.managed", "false"),),
+            "Drop Tail first": (("network.links.0.managed", "false"),),
+        },
+        axis="Where",
     ),
 )  # fmt: skip

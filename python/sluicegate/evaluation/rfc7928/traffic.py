@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._generated import Http, OnOff, Tcp, Udp
+from ..._generated import Http, OnOff, Poisson, Tcp, Udp
 from ..suite import RTT
 
 HOSTS: dict[str, Any] = {"profile": "linux"}
+
+OWN_LINK: dict[str, Any] = {"access_rate": "100 Mbit/s"}
+"""The sender's own link in a network of links; a dumbbell has it by itself."""
 
 OBJECTS = "bounded_pareto(shape = 1.2, low = 1 kB, high = 100 kB)"
 """Sizes of web objects, 3.6 kB on average: the RFC wants 1 kB at least (Sec. 7.2)."""
@@ -33,6 +36,11 @@ def ledbat(**more: Any) -> Tcp:
 def cbr(rate: str, **more: Any) -> Udp:
     """A constant bit rate, in packets of 1500 bytes unless told."""
     return Udp(rate=rate, **{"packet_size": "1500 B", "rtt": RTT} | more)
+
+
+def datagrams(rate: str, packet_size: str, **more: Any) -> Poisson:
+    """Small packets at random, as DNS requests or responses; nobody answers them or sends them again."""
+    return Poisson(rate=rate, packet_size=packet_size, rtt=RTT, **more)
 
 
 def voip(**more: Any) -> Udp:

@@ -1,0 +1,142 @@
+"""All that RFC 7928 asks for, section by section, and what is done of it. The report and the page `docs/rfc7928.md` are
+made of this table.
+
+Each row of `TABLE` has the section, the word, what is asked for, whether it is done ("text": in the manual), and how.
+A word is the RFC's own where it has "must", "should", "recommended" or "may"; "need to" and "is to be" count as must,
+"ought to", "advise" and "important" as should, "suggested" as recommended, "could", "can" and "encouraged" as may. What
+it asks of those who propose a discipline is here asked of this package.
+"""
+
+from __future__ import annotations
+
+from ..suite import Asked
+
+WEIGHTS = {
+    "3.1": "not in Fig. 4; should be considered (Sec. 3.1)",
+    "3.3": "not in Fig. 4; optional (Sec. 3.3)",
+    "4.3.1": "not in Fig. 4; recommended (Sec. 4.3.1)",
+    "4.4": "not in Fig. 4; can be used (Sec. 4.4)",
+    "4.5": "must be discussed if supported",
+    "4.6": "should be discussed",
+    "5.1": "must be considered",
+    "5.2": "must be considered",
+    "5.3": "must be considered",
+    "5.4": "may be considered",
+    "6.1": "not in Fig. 4; important (Sec. 6.1)",
+    "6.2": "must be considered",
+    "7.2": "must be considered",
+    "8.2.2": "not in Fig. 4; can be used (Sec. 8.2.2)",
+    "8.2.3": "not in Fig. 4; can be used (Sec. 8.2.3)",
+    "8.2.4": "not in Fig. 4; can be used (Sec. 8.2.4)",
+    "8.2.5": "must be considered",
+    "8.2.6": "must be considered",
+    "9.1": "is recommended",
+    "9.2": "may be considered",
+    "10.2": "may be considered",
+}
+"""Fig. 4, by section: "must be considered", "is recommended" and "may be considered" are said of scenarios."""
+
+TABLE = """
+1.1 | should | assess a discipline in a variety of scenarios | done | every scenario
+1.2 | should | compare with Drop Tail, its buffer the bandwidth-delay product | done | `drop_tail` is run beside every discipline, with 83 packets
+2.1 | may | flow completion times | done | `initial-windows`, `both-ways`; of transfers of 50 and of one packet only
+2.1 | recommended | of web pages the time for all objects | done | `bursts-1` to `bursts-4`, `traffic-mix`: page load
+2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS, and none for web users
+2.3 | should | the packet loss ratio, frequently, or the interval between losses | done | loss of whole runs and distributions of that of each second in all scenarios, over time where phases alternate; intervals between loss events in all, between single losses in `initial-windows`, `asymmetric`, `traffic-mix` and `both-ways`
+2.3 | should | compare packets sent with those received | done | the simulator counts both, and loses none
+2.4 | should | the degree of loss synchronization, with and without the discipline | done | the global synchronization ratio, in every table, `drop_tail` beside
+2.5 | should | goodput of each flow, not of aggregates | done | the table `transfers`; distributions are of single flows
+2.5 | must | a setup without losses of its own | done | hosts and their links drop nothing
+2.5 | should | goodput obtained frequently | done | every second
+2.6 | should | end-to-end latency and its variation (RFC 5481: against the least delay) | done | in every table, for each kind of traffic
+2.7 | recommended | goodput at least every K·minRTT, K = 10 | done | every second, ten base round trips of 100 ms; with a round trip of 5 ms that is 200 of them, with 560 ms less than two
+2.7 | must | disclose the period of measurement | done | a second, in the report's description
+2.7 | should | the same periods for all schemes | done | a second for all
+2.7 | recommended | delays of each packet | partly | for all groups of flows; for phases samples of the queue
+2.7 | should | distribution functions of the metrics | done | goodput of flows by the second, delays, losses by the second, completion and page load times: the table `distributions`; the first two are drawn
+2.7 | may | the course over time where parameters vary | done | `varying-congestion`, `varying-capacity`; for `varying-capacity-fast` within one cycle, the mean of all
+2.7 | may | graphs of delay and goodput with ellipses | done | every scenario but those over round trips and targets, which have curves
+3.1 | should | symmetric and asymmetric bottlenecks | done | `asymmetric`; all others are symmetric
+3.1 | should | asymmetric: traffic both ways, the discipline in one direction only | done | `asymmetric`, down only and up only
+3.1 | may | the discipline in both directions | done | `asymmetric`, both; `both-ways`
+3.1 | should | the effect of drops on acknowledgements, and on performance | done | `asymmetric`, `both-ways`: loss of ACKs beside goodput and completion times
+3.2 | should | choose the buffer with care; it may be the bandwidth-delay product | done | that product, 83 packets, for all disciplines; with the round trip of most flows, not the largest one of `round-trips`
+3.2 | must | justify the buffer's size | done | What the RFC leaves open
+3.2 | should | the same buffer across the tests | partly | for all disciplines, and 83 packets everywhere but where the link is ten times as fast (8.2.6), ten times as much
+3.3 | should | NewReno with SACK as the standard, CUBIC and LEDBAT | done | Linux's Reno, which has SACK, its CUBIC, and LEDBAT
+3.3 | may | other congestion controls | done | `scalable`: Prague. Any other by `--set flows.*.algorithm=bbr`
+4.1 | should | describe the setup, with versions | done | summary.json and the report
+4.1 | may | make setup and results public | done | the page of all results; the package
+4.1 | should | real systems, or event-driven simulation | done | simulation
+4.2 | may | queue-level metrics besides | done | rows `link`, and those of phases
+4.2 | must | an evaluation primarily by end-to-end metrics | done | the overview has those of flows, but for the delay in a phase and the loss of ACKs
+4.3 | must | compare by performance and by deployment | partly | What each discipline needs; deployment is not scored
+4.3.1 | should | compare in the scenarios of Section 13 | done | all of its scenarios
+4.3.1 | may | compare in specific environments | not done | not in the suite; `sluicegate compare` runs `dsl`, `cable`, `lte`, `satellite` and `wifi`
+4.3.1 | must | disclose values that were tuned | done | What each discipline needs; summary.json
+4.3.1 | recommended | set parameters that control the same behaviour to the same effect | done | `targets`; targets that are lengths are set for the link elsewhere
+4.3.1 | recommended | compare over a range of input configurations | partly | `targets`: four target delays. Disciplines without a target, and values that are given, are the same at each; other parameters only as several disciplines, `evaluate red:max_p=0.02 red:max_p=0.1`
+4.3.1 | may | list parameters and how they relate to the network | text | the reference of disciplines
+4.3.2 | must | compare by parameter sensitivity, auto-tuning and cost | partly | `targets` and What each discipline needs; nothing is scored
+4.4 | should | no undue advantage to flows with small packets | done | `packet-sizes` shows it
+4.4 | may | mild congestion, half of the flows with packets of 500 bytes; metrics of 6.3 | done | `packet-sizes`
+4.4 | may | the same in both directions | not done |
+4.5 | must | discuss and describe ECN support | text | What each discipline needs; the reference of disciplines
+4.5 | may | repeat Section 6.2 with ECN | done | `ecn`, beside `round-trips`
+4.6 | must | discuss scheduling with the discipline | partly | `scheduling` runs it in two classes; the reference says which disciplines schedule
+4.6 | may | say whether it drops at enqueue or at dequeue | text | the reference of disciplines
+5.1.1 | must | one NewReno transfer, initial window 3 | done | `friendly`
+5.1.1 | may | other TCP-friendly controls, such as TFRC | not done | TFRC is not there
+5.1.2 | must | a long transfer and one of more than 10 and less than 100 packets, initial window 3 or 10 | done | `initial-windows`: 20 short ones of each
+5.1.2 | must | the short one starts in steady state | done | after the warm-up
+5.1.2 | may | its completion time | done | `initial-windows`
+5.2 | must | one CUBIC transfer | done | `aggressive`; beside NewReno in `aggressive-friendly`
+5.2 | may | other aggressive controls | not done | `--set flows.*.algorithm=bbr` runs one
+5.3 | must | a UDP flow above the capacity | done | `unresponsive`
+5.3 | must | a UDP flow of half to all of the capacity beside NewReno | done | `unresponsive-friendly`
+5.4 | may | LEDBAT beside NewReno, target 5 ms, gain 10 | done | `less-than-best-effort`
+5.4 | may | other less-than-best-effort controls | not done | LEDBAT is the only one there
+6.1 | should | a set of round trips, such as 5 to 200 ms | done | `one-round-trip`
+6.1 | should | unfairness where round trips are the same | done | `one-round-trip`, at 100 ms also in `round-trips`
+6.2 | must | two flows, 100 ms and 5 to 560 ms | done | `round-trips`
+6.2 | must | the same congestion control for both | done | `round-trips`
+6.3 | must | both goodputs, their ratio, and the drop rate of each | done | `round-trips`, `ecn`, `packet-sizes`
+7.1 | may | the influence of the buffer's size | not done | `--set queue.limit=40 --only 7.2` shows it
+7.2 | must | web, CBR, bursty video and bulk in four mixes | done | `bursts-1`, `bursts-2`, `bursts-3`, `bursts-4`
+7.2 | should | six connections, initial window 10; pages of 50 objects of 1 kB at least | done | `bursts-1` to `bursts-4`
+7.2 | may | latency, jitter and completion time | done | `bursts-1` to `bursts-4`
+8.2 | should | the graphs of Section 2.7, goodput of all flows summed | done | `mild` to `varying-capacity-fast`
+8.2 | should | results for each phase as well | done | `varying-congestion`, `varying-capacity`, `varying-capacity-fast`: rows of phases, whole cycles
+8.2 | must | time 0 when all transfers are in congestion avoidance | done | time 0 is the end of the warm-up; the tables say when the last transfer had left slow start
+8.2.2 | may | mild congestion, ROUND(0.036 S) transfers | done | `mild`
+8.2.3 | may | medium congestion, ROUND(0.081 S) transfers | done | `medium`
+8.2.4 | may | heavy congestion, ROUND(0.114 S) transfers | done | `heavy`
+8.2.5 | must | these in phases of 20 s | done | `varying-congestion`
+8.2.6 | must | capacities of 100 and 10 Mbit/s, 20 s and 100 ms each | done | `varying-capacity`, `varying-capacity-fast`: the link's rate changes
+8.2.6 | must | compare with Drop Tail | done | `drop_tail` is run beside
+8.2.6 | should | a document on performance and deployment beside Drop Tail | text | Which should I use?, and the page of all results
+8.2.6 | may | variations during slow start | not done |
+8.2.6 | may | realistic patterns of capacity | not done | not in the suite; `lte` and `wifi` have traces
+8.2.6 | may | bursts under varying capacity | not done |
+8.3 | should | a theory of the control law and its stability, also of what tunes itself | partly | for RED, PI and CHOKe; sensitivity to targets in `targets`
+8.3 | should | stability where a path has several queues | done | `two-queues`
+9.1 | recommended | VoIP both ways, six web users, CBR, adaptive video and five bulk transfers | partly | `traffic-mix`; the video's chunks come later on a slow path, but stay as large
+9.1 | may | other mixes; completion times, latency and jitter for each kind | done | `traffic-mix` has these metrics; no other mixes
+9.2 | must | traffic in both directions | done | `both-ways`
+9.2 | recommended | mild congestion in both | done | `both-ways`
+9.2 | must | the metrics of 8.2 for each direction | done | `both-ways`: rows down and up, and of both links
+9.2 | should | whether control packets are lost more often | done | `both-ways`: SYNs, ACKs, and datagrams as of DNS
+9.2 | may | the mix of 9.1 in both directions | not done |
+10.2 | may | flows A over two queues, B over the second, equally many, mild congestion | done | `two-queues`: three and three
+10.2 | may | the same scheme; with other values; two schemes | partly | `two-queues`: the same at both, or Drop Tail at one of them; no other values and no third scheme
+10.2 | recommended | the metrics of 8.2 | done | `two-queues`
+11.1 | should | pseudocode, inputs, computations and timers | text | a source file for each discipline that reads like its paper; its page in the reference
+11.2 | should | what depends on the device | partly | What each discipline needs says what is derived from the link; the page on BPF what the kernel gives
+12.2 | should | describe the parameters, and which need tuning | text | the reference of disciplines; What each discipline needs
+12.2 | should | justify fixed parameters | text | the tables of deviations in the reference
+12.2 | must | disclose values tuned from outside | done | What each discipline needs
+13 | may | the weight of each scenario | done | beside each scenario, `evaluate --list`
+"""  # noqa: E501
+
+ASKED = tuple(Asked(*(cell.strip() for cell in row.split("|"))) for row in TABLE.strip().splitlines())  # type: ignore[arg-type]
+"""In the order of the RFC."""
