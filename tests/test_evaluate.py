@@ -282,7 +282,7 @@ def test_the_page_shows_disciplines_scenarios_and_what_is_missing(made: tuple[Ev
     drawn = {each["section"] for each in page.drawings}
     assert drawn == {each.id for each in done.scenarios}
     for words in ("choke:candidates=2", "drop_tail (reference)", "fq_codel (reference)", "4 s each", "LEDBAT",
-                  "What each discipline needs", "What the RFC leaves open", "8.2.6 Varying available", "must be considered",
+                  "What each discipline needs", "What the RFC leaves open", "8.2.6 Varying available",
                   "What the RFC asks for, and what is done", "not done", "every 1 s, 10 base round trips"):  # fmt: skip
         assert words in page.text
     assert "The paper" not in page.text
