@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
     from .design.red import RedDesign, design_red
+    from .evaluation.envelope.measure import Envelopes, envelope
     from .evaluation.evaluate import Evaluation, evaluate
     from .experiments.compare import Comparison, compare
     from .experiments.real_hosts import RealHostsWarning
@@ -116,6 +117,7 @@ __all__ = [
     "DualPi2",
     "Dumbbell",
     "EarlyRandomDrop",
+    "Envelopes",
     "Evaluation",
     "FairShareDesign",
     "Fq",
@@ -175,6 +177,7 @@ __all__ = [
     "design_pi",
     "design_red",
     "dumbbell",
+    "envelope",
     "evaluate",
     "recommend",
     "replay",
@@ -196,6 +199,7 @@ _HOMES = {
     "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),
     "design.red": ("RedDesign", "design_red"),
+    "evaluation.envelope.measure": ("Envelopes", "envelope"),
     "evaluation.evaluate": ("Evaluation", "evaluate"),
     "experiments.compare": ("Comparison", "compare"),
     "experiments.real_hosts": ("RealHostsWarning",),

@@ -13,6 +13,9 @@ from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, man
 if TYPE_CHECKING:
     from ..evaluation.result import Evaluation
 
+ENVELOPE = "envelope"
+"""The suite that has a grid of links in place of scenarios."""
+
 
 @app.command(short_help="Run an RFC's suite on disciplines: a report with every scenario.")
 @answers
@@ -23,7 +26,7 @@ def evaluate(
             metavar="DISCIPLINE...", help="Each with values of its own: choke:candidates=2, my.py:MyAqm; or all."
         ),
     ] = None,
-    suite: Annotated[str, typer.Option(metavar="NAME", help="The suite.")] = "rfc7928",
+    suite: Annotated[str, typer.Option(metavar="NAME", help="The suite: rfc7928, or envelope.")] = "rfc7928",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/evaluate]")
     ] = None,
@@ -42,6 +45,10 @@ def evaluate(
             "--set", metavar="KEY=VALUE", help="Change flows, queue or run.duration of every scenario. Repeatable."
         ),
     ] = None,
+    promise: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Of envelope: the delay that a discipline of one's own promises. [400 ms]"),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -50,8 +57,9 @@ def evaluate(
     """Run the scenarios of an RFC on disciplines, beside drop_tail and fq_codel, and write a report.
 
     The report has the disciplines at a glance; for each scenario its metrics with intervals over seeds, its ellipses of
-    delay and goodput, and distributions; and what the RFC asks for beside what is done, and what is not. Runs that have
-    ended are kept in OUT and not simulated again.
+    delay and goodput, and distributions; and what the RFC asks for beside what is done, and what is not. With --suite
+    envelope it has the rates, numbers of flows and round trips at which each discipline keeps its promise. Runs that
+    have ended are kept in OUT and not simulated again.
     """
     from ..evaluation.evaluate import SUITES, estimate, planned
     from ..evaluation.evaluate import evaluate as run
@@ -59,6 +67,16 @@ def evaluate(
     from ..quantities import duration
     from ..reproduce import UnknownName
 
+    if suite == ENVELOPE:
+        for name, asked in (("--only", only), ("--alone", alone), ("--set", sets), ("--list", listed)):
+            if asked:
+                raise Refusal(
+                    f"{name} is of the suite rfc7928: leave it out; values go with a discipline, red:min_th=10"
+                )
+        _envelope(disciplines, out or Path("out", "envelope"), quick, seeds, promise, jobs, cluster, quiet)
+        return
+    if promise is not None:
+        raise Refusal("--promise is of --suite envelope")
     if listed:
         if disciplines or only or quick or alone or sets or seeds is not None or out is not None:
             raise Refusal("--list runs nothing: leave disciplines and other options out")
@@ -93,6 +111,24 @@ def evaluate(
         raise Refusal(str(error)) from None
     if not quiet:
         tell(done)
+
+
+def _envelope(
+    disciplines: list[str] | None, out: Path, quick: bool, seeds: int | None, promise: str | None, jobs: int | None,
+    cluster: str | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Measure envelopes, and print the rates at which promises are kept."""
+    from ..evaluation.envelope.measure import envelope
+
+    if not disciplines:
+        raise Refusal("name a discipline (sluicegate evaluate choke --suite envelope, or my.py:MyAqm), or all")
+    with many_runs(quiet, out, jobs, cluster) as progress:
+        done = envelope(",".join(disciplines), out=out, quick=quick, seeds=seeds or 1, promise=promise, jobs=jobs,
+                        cluster=cluster, progress=progress)  # fmt: skip
+    if not quiet:
+        print(out / "report.html")
+        table = done.overview()
+        print_table(list(table.head), [list(row) for row in table.rows], whole=True)
 
 
 def tell(done: Evaluation) -> None:

@@ -13,7 +13,7 @@ round trip, and of `LEAST_BUFFER` at least, and a quarter of it as the target.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -30,6 +30,7 @@ from ..result_object import Frames, ResultObject
 from ..scenario import override_texts
 from ..stats import CONFIDENCE
 from ..traffic import Traffic
+from ..traps import envelope
 from . import margin as margins
 from . import recommend_page
 from .assumed import assume, beyond
@@ -309,6 +310,7 @@ def recommend(
         commands = ", as are the commands" if access is None else ""
         notes.append(f"without a group, quantities are those of link {about.links[0][0]}{commands}")
     tuned = {choice.label: suited(text, name, own, traffic, choice) for choice in listed}
+    notes += _outside(traffic, listed, tuned)
     tuned_up = {choice.label: suited_reverse(text, name, own, traffic, choice) for choice in listed}
     chosen = [
         replace(each, values=(*tuned[each.label].items(), *each.values),
@@ -384,6 +386,15 @@ def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
                 about["network"] = about["network"] | {REVERSE: reverse}
             found[label] = about
     return found
+
+
+def _outside(traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """A note on each discipline whose defaults' envelope the first link under study lies outside of."""
+    place = places(traffic.resolved)[0]
+    for choice in listed:
+        plain = choice.given is None and not choice.values
+        if plain and (said := envelope.sentence(choice.name, place, traffic.at[place.name])):
+            yield f"{said}{'. It has values for this link here' if tuned[choice.label] else ''}"
 
 
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:

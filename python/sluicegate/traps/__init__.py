@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from ..paths import REVERSE, Resolved
 from ..traffic import Traffic
-from . import buffers, runs, sources, targets, thresholds, wires
+from . import buffers, envelope, runs, sources, targets, thresholds, wires
 from .runs import MINUTE_S, about, packet_ns, seconds
 from .thresholds import Tables
 
@@ -37,6 +37,7 @@ TRAPS = (
     wires.dead_wires,
     wires.mild_bursts,
     runs.late_changes,
+    envelope.beyond,
 )
 """In the order in which they are told."""
 

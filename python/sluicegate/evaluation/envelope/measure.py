@@ -1,0 +1,178 @@
+"""`envelope`: every cell of the grid, for each discipline, and with each of its parameters moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ... import _core
+from ...envelopes.promises import promised_ns
+from ...experiments.disciplines import Choice, Listed, choices, known
+from ...experiments.engine import Experiment, Progress, Store, check_workers, run_experiments, seed_numbers, told_runs
+from ...experiments.job import check
+from ...io import check_writable
+from ...progress import shown
+from ...quantities import quantity
+from ...scenario import PYTHON
+from ..suite import declared
+from .grid import FULL, IN_PYTHON, PACKET, QUICK, Cell, Grid, moved, warmup_s
+from .regions import COLUMNS
+from .result import FILES, Envelopes
+
+__all__ = ["Envelopes", "envelope"]
+
+NUMBERS = ("number", "integer", "size", "time", "rate")
+"""Kinds of parameters that are moved."""
+
+KEEP: dict[str, tuple[str, ...] | None] = {
+    "links": ("arrivals_packets", "drops_packets", "utilisation", "queueing_delay_mean_ns"),
+    "groups": ("name", "throughput_bps"),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A cell under a discipline, with a parameter times a factor, or a flood, or neither. `experiment`: None where it
+    is not run, and `why` says why."""
+
+    choice: Choice
+    cell: Cell
+    parameter: str = ""
+    factor: float = 1.0
+    flood: bool = False
+    experiment: Experiment | None = None
+    why: str | None = None
+    warmup_s: float | None = None
+    promised_ns: float | None = None
+
+    @property
+    def key(self) -> tuple[str, str, float, int, int, int]:
+        """What it is known by; with a flood the same."""
+        return self.choice.label, self.parameter, self.factor, self.cell.rate_bps, self.cell.flows, self.cell.rtt_ns
+
+
+def envelope(
+    disciplines: Listed,
+    *,
+    out: str | Path | None = None,
+    quick: bool = False,
+    seeds: int | Iterable[int] = 1,
+    promise: str | None = None,
+    grid: Grid | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    cluster: str | None = None,
+    progress: Progress | bool | None = None,
+) -> Envelopes:
+    """Measure on which links and under which loads disciplines keep their promise, with Linux's hosts.
+
+    `disciplines`: as for `compare`; or "all", with their defaults. `quick`: one rate in a decade instead of two, and
+    shorter runs. `seeds`: how many, counted from 1, or the seeds. `promise`: the longest mean queueing delay of
+    disciplines of one's own, such as "20 ms" (default: 400 ms, ITU-T G.114); those of the package have their own.
+    `grid`: instead of the suite's. `out`: a folder that keeps each run as it ends, and gets report.html, the table of
+    cells and summary.json in the end; runs that are there are not run again. `jobs`, `executor`, `cluster` and
+    `progress` as for `compare`; in a script, a class of one's own needs the call below `if __name__ == "__main__":`.
+
+    Raises `ScenarioError`, which is a ValueError, for disciplines and values that are not as they should be, and for
+    less than one seed or job; OSError when `out` cannot be written; and what a discipline in Python raises.
+    """
+    chosen = list(choices(",".join(known()) if disciplines == "all" else disciplines))
+    numbers = seed_numbers(seeds)
+    check_workers(jobs, executor, cluster)
+    longest = None if promise is None else quantity("promise", promise, "network.delay")
+    grid = grid or (QUICK if quick else FULL)
+    if out is not None:
+        check_writable(out, FILES)
+    runs = [run for choice in chosen for run in _runs(choice, grid, longest)]
+    experiments = [run.experiment for run in runs if run.experiment is not None]
+    with Store(None if out is None else Path(out)) as store:
+        with shown(progress, told_runs) as told:
+            tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
+        done = Envelopes(_cells(runs, tables), _summary(chosen, grid, numbers, longest))
+        if out is not None:
+            done.write(out)
+    return done
+
+
+def _runs(choice: Choice, grid: Grid, longest: int | None) -> Iterator[Run]:
+    """Everything that is run of a discipline, and what is not."""
+    part = IN_PYTHON if ":" in choice.name else 1.0
+    for cell in grid.cells():
+        yield _run(Run(choice, cell), grid.most * part, longest)
+        if cell.rtt_ns in grid.flooded:
+            yield _run(Run(choice, cell, flood=True), grid.most * part, longest)
+    fields = (declared(choice.name) or {"fields": ()})["fields"]
+    for field in (each["name"] for each in fields if each["kind"] in NUMBERS):
+        for factor in grid.moves:
+            for cell in grid.row():
+                yield _run(Run(choice, cell, field, factor), grid.most_moved, longest)
+
+
+def _run(run: Run, most: float, longest: int | None) -> Run:
+    """The run with its experiment, checked."""
+    seconds = warmup_s(run.cell, most, run.flood)
+    if isinstance(seconds, str):
+        return replace(run, why=seconds)
+    text = run.cell.text(seconds, run.flood)
+    name = " · ".join(map(str, (*run.key, "flood" if run.flood else "")))
+    made = Experiment(name, text, PYTHON, run.choice.sets, KEEP, run.choice.queue)
+    checked = check(made)
+    queue = checked.resolved["queue"]
+    own = run.choice.queue is not None or ":" in run.choice.name
+    if run.parameter:
+        value = moved(queue.get(run.parameter), run.factor)
+        if value is None:
+            return replace(run, why="no number")
+        made = replace(made, sets=(*made.sets, (f"queue.{run.choice.name}.{run.parameter}", value)))
+        try:
+            checked = check(made)
+        except _core.ScenarioError:
+            return replace(run, why="rule")
+    bound = (
+        longest if own and longest is not None else promised_ns(checked.resolved["queue"], run.cell.rate_bps, PACKET)
+    )
+    return replace(run, experiment=replace(made, checked=checked), warmup_s=seconds, promised_ns=float(bound))
+
+
+def _cells(runs: list[Run], tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """A row for each cell of each discipline; means over seeds."""
+    links = tables["links"].group_by("experiment").mean()
+    by_link = {row["experiment"]: row for row in links.iter_rows(named=True)}
+    floods = tables["groups"].filter(name="flood").group_by("experiment").agg(pl.col("throughput_bps").mean())
+    by_flood = dict(floods.iter_rows())
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for run in runs:
+        row = rows.setdefault(run.key, dict.fromkeys(COLUMNS))
+        row |= dict(zip(list(COLUMNS)[:6], run.key, strict=True))
+        name = None if run.experiment is None else run.experiment.id
+        if run.flood:
+            row["flood_share"] = None if name is None else by_flood[name] / run.cell.rate_bps
+            continue
+        row["not_measured"] = run.why
+        if name is not None:
+            found = by_link[name]
+            row |= {"utilisation": found["utilisation"], "queueing_delay_ns": found["queueing_delay_mean_ns"] or 0.0,
+                    "loss_ratio": found["drops_packets"] / max(found["arrivals_packets"], 1),
+                    "promised_delay_ns": run.promised_ns, "warmup_s": run.warmup_s}  # fmt: skip
+    return pl.DataFrame(list(rows.values()), schema=COLUMNS)
+
+
+def _summary(chosen: list[Choice], grid: Grid, seeds: list[int], longest: int | None) -> dict[str, Any]:
+    return {
+        "version": _core.version(),
+        "suite": "envelope",
+        "disciplines": [{"label": each.label, "name": each.name} for each in chosen],
+        "rates_bps": grid.rates,
+        "flows": grid.flows,
+        "round_trips_ns": grid.trips,
+        "moved": grid.moved,
+        "moves": grid.moves,
+        "most_packets": grid.most,
+        "seeds": seeds,
+        "promise_ns": longest,
+    }

@@ -1,0 +1,91 @@
+"""Links and loads outside the envelope of a discipline's defaults: it was measured there, and did not do what it
+promises (`envelopes`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from .. import _core
+from ..envelopes import Distance, kept
+from ..envelopes.promises import LATE_NS, USED
+from ..paths import Place
+from ..quantities import rate_text
+from ..traffic import Group, Traffic, typical_rtt_ns
+from .load import is_lasting_tcp, lasting_alone
+from .words import percent, rate_of, span
+
+LEAST = 2.0
+"""By how much rate, flows or round trip would have to change: what lies nearer is not told. Cells are half a decade of
+rate apart, and edges between them are interpolated."""
+
+LEAST_USED, MOST_LATE = 0.8, 4.0
+"""Nor is it told where at least so much of the link is used, and the delay is at most so many times the longest that is
+allowed: CoDel and its relatives are there on many links under some tens of flows, and nothing is wrong with such a
+scenario."""
+
+PACKET = 1500
+"""Bytes of the packets with which envelopes were measured."""
+
+
+def beyond(traffic: Traffic) -> Iterator[str]:
+    """A link and a load, under defaults, that lie far outside the envelope."""
+    for place, there, packet in traffic.meetings():
+        if _at_defaults(traffic, place, packet) and (said := sentence(traffic.queue["discipline"], place, there)):
+            yield f"{said}; give it values for this link, or choose another discipline"
+            return
+
+
+def sentence(discipline: str, place: Place, there: Sequence[Group]) -> str | None:
+    """How far a link lies outside the envelope of a discipline's defaults; None where it does not lie `far` outside, or
+    is not known.
+
+    Known are links that TCP flows of Linux's hosts with CUBIC, in full packets, have for themselves.
+    """
+    flows = lasting_alone(place, there)
+    alike = (_as_measured(group) for group in there if is_lasting_tcp(group))
+    if not flows or place.varies or discipline not in kept() or not all(alike):
+        return None
+    trip = typical_rtt_ns(there)
+    found = kept()[discipline].outside(place.rate_bps, flows, trip)
+    if found is None or not far(found):
+        return None
+    load = f"{flows} TCP flow{'s' if flows > 1 else ''} and a round trip of {span(trip)}"
+    return f"{place.name}: {rate_of(place)} with {load} lies outside the envelope of {discipline}: {_why(found)}"
+
+
+def far(found: Distance) -> bool:
+    """Whether a link lies so far outside that it is told."""
+    return found.factor >= LEAST and (found.measured.used < LEAST_USED or found.measured.late > MOST_LATE)
+
+
+def _why(found: Distance) -> str:
+    """What was measured, and how far away the envelope is."""
+    here = found.measured
+    parts = [f"about {percent(here.used)} of the link is used"] if here.used < USED else []
+    if here.late > 1:
+        allowed = span(min(here.promised_ns, LATE_NS))
+        parts.append(f"packets wait for about {span(here.delay_ns)}, where at most {allowed} are promised")
+    if found.axis is None:
+        nearest = "no rate, number of flows or round trip alone leads back into it"
+    else:
+        value = found.value
+        there = {"rate": rate_text(float(f"{value:.2g}")), "flows": f"{value:.2g} flows", "round trip": span(value)}
+        nearest = f"it ends at about {there[found.axis]}, a factor of {found.factor:.2g} away"
+    return f"{' and '.join(parts)}; {nearest}"
+
+
+def _as_measured(group: Group) -> bool:
+    flow = group.flow
+    hosts = (flow.get("profile", "linux"), flow["algorithm"], flow["ecn"], flow["packet_size"])
+    return hosts == ("linux", "cubic", False, f"{PACKET} B")
+
+
+def _at_defaults(traffic: Traffic, place: Place, packet: int) -> bool:
+    """Whether the queue has all of its defaults for this link."""
+    name = traffic.queue["discipline"]
+    if name not in kept():
+        return False
+    text = f'network = {{ rate = "{place.rate_bps} bit/s" }}\nqueue = {{ discipline = "{name}" }}\n'
+    text += f'flows = [{{ kind = "tcp", packet_size = "{packet} B" }}]\nrun = {{ duration = "1 s" }}\n'
+    return bool(json.loads(_core.check(text, "<envelope>", []))["queue"] == traffic.queue)

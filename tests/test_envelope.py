@@ -1,0 +1,377 @@
+"""Envelopes: the grid, regions and distances by hand, the kept ones beside hand calculations, and the command."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from browser import open_page
+from conftest import Program
+
+import sluicegate as sg
+from sluicegate import traps
+from sluicegate.envelopes import Edges, Envelope, Measured, kept
+from sluicegate.envelopes.promises import BOUND, LATE_NS, PROMISES, TARGET, promised_ns
+from sluicegate.evaluation.envelope import page
+from sluicegate.evaluation.envelope.grid import (
+    FULL,
+    MS,
+    PACKET,
+    PACKET_BITS,
+    QUICK,
+    WINDOW,
+    Cell,
+    Grid,
+    cycle_s,
+    moved,
+    warmup_s,
+)  # fmt: skip
+from sluicegate.experiments.disciplines import known
+from sluicegate.traps.envelope import far
+
+PAGE = Path(__file__).parents[1] / "docs/envelope.md"
+TINY = Grid((1_000_000, 3_160_000), (1, 10), (30 * MS,), (30 * MS,), (10, 30 * MS), 1e6, 1e6)
+OWN = """\
+import sluicegate as sg
+
+
+class Short(sg.Aqm):
+    def __init__(self, *, rate_bps, target_ms=40):
+        self.most, self.queue = rate_bps * target_ms / 8000, sg.PacketQueue()
+
+    def enqueue(self, packet, ctx):
+        if ctx.bytes + packet.bytes > self.most:
+            ctx.drop(packet, "tail")
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, ctx):
+        return self.queue.pop()
+"""
+
+# The grid -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cycle_of_cubic_is_its_inflection_time() -> None:
+    """RFC 9438, Sec. 4.2: K = ∛(W_max (1 − β) / C), with β = 0.7 and C = 0.4."""
+    assert cycle_s(1000) == pytest.approx((1000 * 0.3 / 0.4) ** (1 / 3))
+
+
+def test_a_cell_lasts_as_long_as_its_flows_need_and_costs_no_more_than_allowed() -> None:
+    slow = Cell(100_000, 10, 30 * MS)
+    assert warmup_s(slow, FULL.most) == 2000 * PACKET_BITS / 1e5, "packets"
+    assert warmup_s(Cell(10_000_000, 10, 30 * MS), FULL.most) == 20, "seconds"
+    alone = Cell(1_000_000_000, 1, 30 * MS)
+    assert warmup_s(alone, FULL.most) == pytest.approx(max(20, 1.5 * cycle_s(2500)))
+    fast = Cell(10_000_000_000, 100, 30 * MS)
+    assert warmup_s(fast, FULL.most) == pytest.approx(FULL.most * PACKET_BITS / 1e10 / 2), "as many packets as allowed"
+    assert warmup_s(fast, 2e6) == "packets", "less than a cycle"
+    assert warmup_s(Cell(10_000_000_000, 10, 200 * MS), math.inf) == "windows"
+    for grid in (FULL, QUICK):
+        for cell in grid.cells():
+            seconds = warmup_s(cell, grid.most)
+            if not isinstance(seconds, str):
+                assert 2 * seconds * cell.rate_bps / PACKET_BITS <= grid.most * 1.001
+                assert cell.share * PACKET <= WINDOW
+
+
+def test_values_are_moved_in_their_unit() -> None:
+    assert [moved(value, 2.0) for value in (5, 0.02, "5 ms", "1500 B", "2 Mbit/s")] == [
+        "10", "0.04", "10000000 ns", "3000 B", "4000000 bit/s",
+    ]  # fmt: skip
+    assert moved(1, 0.5) is None, "half of a packet is none"
+    assert [moved(value, 2.0) for value in (True, None, 0, "drop", [1])] == [None] * 5
+
+
+# Promises -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_discipline_has_a_promise_with_a_source() -> None:
+    assert list(PROMISES) == sorted(PROMISES, key=list(PROMISES).index)
+    assert {*PROMISES} == {*known()}
+    assert all(each.source and each.within in (BOUND, TARGET) for each in PROMISES.values())
+
+
+@pytest.mark.parametrize("name", known())
+def test_every_promise_can_be_read_of_a_queue(name: str) -> None:
+    queue = sg.check(f'network = {{rate = "10 Mbit/s"}}\nqueue = {{discipline = "{name}"}}\n'
+                     'flows = [{kind = "tcp"}]\nrun = {duration = "1 s"}')["queue"]  # fmt: skip
+    assert 1e6 < promised_ns(queue, 10e6, PACKET) < 20e9
+
+
+def test_a_promise_in_packets_takes_time_and_one_in_time_does_not() -> None:
+    red: dict[str, Any] = {"discipline": "red", "max_th": 15}
+    assert promised_ns(red, 1e6, PACKET) == pytest.approx((1.1 * 15 + 1) * 12e6)
+    assert promised_ns(red | {"max_th": "30000 B"}, 1e6, PACKET) == pytest.approx((1.1 * 20 + 1) * 12e6)
+    codel = {"discipline": "codel", "target": "5 ms"}
+    assert promised_ns(codel, 1e5, PACKET) == promised_ns(codel, 1e9, PACKET) == 10e6
+    assert promised_ns({"discipline": "cake", "rtt": "100 ms"}, 1e6, PACKET) == 10e6
+    assert promised_ns({"discipline": "cake", "rtt": "100 ms", "target": "8 ms"}, 1e6, PACKET) == 16e6
+    assert promised_ns({"discipline": "rio_ps", "limit": 240, "out_max": 0.5}, 1e6, PACKET) == pytest.approx(133 * 12e6)
+    assert promised_ns({"discipline": "my.py:MyAqm"}, 1e6, PACKET) == LATE_NS
+
+
+# Regions by hand ----------------------------------------------------------------------------------------------------
+
+
+def line(*cells: tuple[float, float] | None) -> Envelope:
+    """Rates of a decade each from 1 Mbit/s on, under one flow: the part used, and the delay of 10 ms promised."""
+    rates = tuple(10.0 ** (6 + place) for place in range(len(cells)))
+    return Envelope(rates, (1,), (30e6,), tuple(None if c is None else Measured(c[0], c[1] * 1e6, 10e6) for c in cells))
+
+
+def test_edges_are_where_used_part_and_delay_cross_the_promise() -> None:
+    found = line((1, 100), (1, 1), (1, 1), (0.8, 1)).edges(1, 30e6)
+    assert found is not None
+    assert found.low == pytest.approx(10**6.5, rel=1e-4), "100 ms, 10 ms, 1 ms by the logarithm"
+    assert found.high == pytest.approx(10**8.5, rel=1e-4), "100 %, 90 %, 80 %"
+    assert (found.open_low, found.open_high) == (False, False)
+    assert found.decades == pytest.approx(2, rel=1e-4)
+
+
+def test_edges_are_open_where_the_grid_or_what_was_measured_ends() -> None:
+    assert line((1, 1), (1, 1), None).edges(1, 30e6) == Edges(1e6, 1e7, True, True)
+    assert line((0.5, 1), (1, 100)).edges(1, 30e6) is None
+    longest = line((1, 1), (0.5, 1), (1, 1), (1, 1)).edges(1, 30e6)
+    assert longest is not None
+    assert longest.high == 1e9
+
+
+def test_no_promise_excuses_400_ms() -> None:
+    assert Measured(1, 399e6, 1e9).kept
+    assert not Measured(1, 401e6, 1e9).kept
+
+
+def test_the_distance_is_the_least_factor_of_one_axis() -> None:
+    cells = [Measured(used, 1e6, 10e6) for used in (1.0, 1.0, 1.0, 0.4, 1.0, 1.0, 0.4, 0.4)]
+    found = Envelope((1e6, 1e7), (1, 100), (10e6, 1000e6), tuple(cells))
+    assert found.outside(1e6, 1, 10e6) is None
+    # (1 Mbit/s, 100 flows, 1000 ms) is out; the rate does not help, a sixth of the way in flows or round trip does.
+    near = found.outside(1e6, 100, 1000e6)
+    assert near is not None
+    assert near.axis in ("flows", "round trip")
+    assert near.factor == pytest.approx(100 ** (5 / 6), rel=0.13), "steps of a twentieth of a decade"
+    assert found.outside(1e6, 100, 2000e6) is None, "beyond the grid nothing is known"
+    assert Envelope((1e6, 1e7), (1,), (1e6,), (None, cells[3])).outside(1e6, 1, 1e6) is None, "nor where not measured"
+    nowhere = Envelope((1e6, 1e7), (1,), (1e6,), (cells[3], cells[3])).outside(1e6, 1, 1e6)
+    assert nowhere is not None
+    assert nowhere.axis is None
+
+
+# The kept envelopes beside a calculation by hand -------------------------------------------------------------------
+
+
+def edges(name: str, flows: int, trip_ms: int = 30) -> Edges:
+    found = kept()[name].edges(flows, trip_ms * MS)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("flows", [10, 100])
+def test_reds_slowest_link_is_where_max_th_takes_400_ms(flows: int) -> None:
+    """Ten flows and more hold the average at max_th, where all is dropped: 15 packets and the one in transmission take
+    400 ms at 480 kbit/s. A quarter for the swing of the average, and for a straight line between two cells."""
+    assert edges("red", flows).low == pytest.approx(16 * PACKET_BITS / 0.4, rel=0.25)
+
+
+@pytest.mark.parametrize(("name", "min_th"), [("red", 5), ("choke", 30)])
+@pytest.mark.parametrize("trip_ms", [5, 30, 200])
+def test_a_link_stays_busy_where_min_th_holds_what_a_loss_takes(name: str, min_th: int, trip_ms: int) -> None:
+    """No flow loses a packet to RED's law before the average is at min_th. CUBIC's window is then B + min_th, and 0.7
+    of it fills a link of product B as long as B ≤ 7/3 min_th: up to there nothing falls idle, so the region goes at
+    least as far. A tenth for the interpolation."""
+    product = 7 / 3 * min_th
+    assert edges(name, 1, trip_ms).high >= 0.9 * product * PACKET_BITS / (trip_ms / 1e3)
+
+
+@pytest.mark.parametrize("flows", [1, 10])
+def test_chokes_thresholds_are_reds_times_four_to_six(flows: int) -> None:
+    """With 30 and 60 packets in place of 5 and 15 the same product divided by √n is met at four to six times the rate.
+    Up to half a decade between cells comes to that on either side."""
+    red, choke = edges("red", flows), edges("choke", flows)
+    if not choke.open_high:
+        assert 4 / math.sqrt(10) <= choke.high / red.high <= 6 * math.sqrt(10)
+    # A flow alone swings below min_th; ten stand at or above it, and 31 packets take 400 ms at 930 kbit/s.
+    assert flows == 1 or 31 * PACKET_BITS / 0.4 / 1.25 <= choke.low <= 61 * PACKET_BITS / 0.4 * 1.25
+
+
+def test_codels_slowest_link_is_where_packets_take_its_target() -> None:
+    """CoDel does not act while one packet waits, so that a full link has a queue of one to three with the one in
+    transmission: twice its target of 5 ms are their time between 1.2 and 3.6 Mbit/s, under one flow."""
+    assert PACKET_BITS / 10e-3 <= edges("codel", 1).low <= 3 * PACKET_BITS / 10e-3
+
+
+def test_pies_slowest_link_is_where_two_packets_take_twice_its_target() -> None:
+    """PIE drops nothing while two packets or fewer wait (RFC 8033, Sec. 4.1): 2 and 3 of them take 30 ms at 0.8 and 1.2
+    Mbit/s. A quarter for a straight line between two cells."""
+    assert 2 * PACKET_BITS / 30e-3 / 1.25 <= edges("pie", 10).low <= 3 * PACKET_BITS / 30e-3 * 1.25
+
+
+# What is kept, and told of it --------------------------------------------------------------------------------------
+
+
+def scenario(name: str, rate: float, flows: int, trip_ns: float, more: str = "") -> str:
+    return (
+        f'[network]\nrate = "{rate:.0f} bit/s"\ndelay = "{trip_ns / 2:.0f} ns"\naccess_rate = "{10 * rate:.0f} bit/s"\n'
+        f'[queue]\ndiscipline = "{name}"\n{more}[[flows]]\nkind = "tcp"\ncount = {flows}\n[run]\nduration = "10 s"\n'
+    )
+
+
+def told(text: str) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sg.TrapWarning)
+        resolved = sg.check(text)
+    return [said for said in traps.of_scenario(resolved) if "lies outside the envelope" in said]
+
+
+@pytest.mark.parametrize("name", kept())
+def test_a_kept_cell_is_what_is_measured(name: str) -> None:
+    """Two slow links, which take no time."""
+    found = kept()[name]
+    for rate, flows in ((2, 1), (3, 10)):
+        cell = Cell(int(found.rates[rate]), flows, 30 * MS)
+        measured = found.cell(rate, found.flows.index(flows), found.trips.index(30 * MS))
+        seconds = warmup_s(cell, QUICK.most)
+        assert measured is not None
+        assert not isinstance(seconds, str)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sg.ScenarioWarning)
+            run = sg.run(cell.text(seconds, False), queue=name, seed=1, progress=False)
+        link = run.links.to_dicts()[0]
+        assert (round(link["utilisation"], 4), round(link["queueing_delay_mean_ns"])) == measured[:2], cell
+
+
+@pytest.mark.parametrize("name", kept())
+def test_check_tells_of_cells_far_outside_and_of_no_cell_within(name: str) -> None:
+    found = kept()[name]
+    for trip in range(len(found.trips)):
+        for flows in range(len(found.flows)):
+            for rate in range(0, len(found.rates), 2):
+                place = (found.rates[rate], found.flows[flows], found.trips[trip])
+                distance = found.outside(*place)
+                expected = distance is not None and far(distance)
+                assert bool(told(scenario(name, place[0], int(place[1]), place[2]))) == expected, place
+
+
+def test_the_distance_is_told_of_defaults_and_of_what_was_measured_alone() -> None:
+    slow = scenario("red", 100e3, 10, 30e6)
+    [said] = told(slow)
+    assert re.search(r"100 kbit/s with 10 TCP flows and a round trip of 30 ms lies outside the envelope of red", said)
+    assert re.search(r"at most 400 ms are promised; it ends at about [\d.]+ kbit/s, a factor of [\d.]+ away", said)
+    assert told(slow.replace('"red"', '"red"\nlimit = 300')), "a default that is stated"
+    assert not told(slow.replace('"red"', '"red"\nmax_th = 16'))
+    assert not told(slow.replace('"tcp"', '"tcp"\nalgorithm = "reno"'))
+    assert not told(slow.replace('"tcp"', '"tcp"\necn = true'))
+    assert not told(scenario("red", 1e6, 10, 30e6))
+    assert not told(scenario("red", 100e3, 10, 1e6)), "a round trip of 1 ms was not measured"
+
+
+def test_recommend_notes_it(sluicegate: Program, tmp_path: Path) -> None:
+    text = scenario("drop_tail", 320e3, 1, 30e6)
+    done = sg.recommend(text, disciplines="codel,drop_tail", seeds=1, goals="utilisation above 90 %", duration="5 s")
+    [note] = [note for note in done.notes if "envelope of codel" in note]
+    assert "factor of" in note
+    assert all("It has values for this link" in note for note in done.notes if "envelope of drop_tail" in note)
+
+
+def test_the_page_says_what_is_kept() -> None:
+    text = PAGE.read_text("utf-8")
+    for name, found in kept().items():
+        cells = [page.edges_text(found.edges(flows, 30 * MS)) for flows in found.flows]
+        assert f"| `{name}` | {' | '.join(cells)} |" in text, "python tools/envelope_page.py"
+
+
+# The whole ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "short.py"
+    path.write_text(OWN)
+    return path
+
+
+def test_cells_have_what_a_run_has_and_parameters_are_moved(tmp_path: Path) -> None:
+    done = sg.envelope("red:max_th=20", grid=TINY, out=tmp_path / "out")
+    plain = done.cells.filter(parameter="")
+    assert plain.height == 4
+    cell = Cell(1_000_000, 10, 30 * MS)
+    run = sg.run(cell.text(24, False), queue="red:max_th=20", seed=1, progress=False).links.to_dicts()[0]
+    row = plain.filter(rate_bps=1_000_000, flows=10).to_dicts()[0]
+    assert (row["utilisation"], row["queueing_delay_ns"]) == (run["utilisation"], run["queueing_delay_mean_ns"])
+    assert row["loss_ratio"] == run["drops_packets"] / run["arrivals_packets"]
+    assert row["promised_delay_ns"] == pytest.approx((1.1 * 20 + 1) * 12e6)
+    assert row["flood_share"] > 0.8, "RED knows no flows"
+    parameters = dict(done.moved("red:max_th=20"))
+    assert {"w_q", "min_th", "max_th", "max_p", "limit"} <= {*parameters}
+    assert [*parameters["max_th"]] == [0.5, 2.0]
+    moved_rows = done.cells.filter(parameter="max_th", factor=2.0, rate_bps=1_000_000)
+    assert moved_rows["promised_delay_ns"][0] == pytest.approx((1.1 * 40 + 1) * 12e6)
+    again = sg.Envelopes.read(tmp_path / "out")
+    assert again.cells.equals(done.cells)
+    assert repr(again) == repr(done)
+    seen = open_page(tmp_path / "out/report.html")
+    assert not seen.errors
+    assert len(seen.drawings) == 2
+    for words in ("rate of the link (bit/s)", "queueing delay, mean (ms)", "a flood's share (% of the link)", "max_th"):
+        assert words in seen.text, words
+
+
+def test_it_resumes(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def count(_done: int, total: int, _which: str) -> None:
+        seen.append(total)
+
+    sg.envelope("choke", grid=replace(TINY, moves=()), out=tmp_path, progress=count)
+    assert len(seen) == 8, "four cells, and with a flood"
+    sg.envelope("choke", grid=replace(TINY, moves=(), rates=(*TINY.rates, 10_000_000)), out=tmp_path, progress=count)
+    assert len(seen) == 12, "those of the new rate"
+
+
+def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own.parent)
+    grid = replace(TINY, flows=(10,), most=4e6)
+    loose = sg.envelope("short.py:Short", grid=grid)
+    strict = sg.envelope("short.py:Short", grid=grid, promise="20 ms")
+    delays = loose.cells["queueing_delay_ns"].to_list()
+    assert delays == strict.cells["queueing_delay_ns"].to_list()
+    assert 20e6 < min(delays) < max(delays) < 52e6, "a buffer of 40 ms, and the packet in transmission"
+    assert loose.envelope("short.py:Short").edges(10, 30 * MS) == Edges(1e6, 3.16e6, True, True)
+    assert strict.envelope("short.py:Short").edges(10, 30 * MS) is None
+    assert ("short.py:Short", "20 ms", "bound") in {row[:3] for row in page.promises(strict).rows}
+
+
+def test_the_command_writes_a_report(sluicegate: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sluicegate.evaluation.envelope.measure.QUICK", TINY)
+    run = sluicegate("evaluate", "pie", "--suite", "envelope", "--quick", "-o", str(tmp_path / "out"))
+    assert run.returncode == 0, run.stderr
+    assert "report.html" in run.stdout
+    assert re.search(r"pie +", run.stdout)
+    assert json.loads((tmp_path / "out/summary.json").read_text())["suite"] == "envelope"
+    assert pl.read_parquet(tmp_path / "out/cells.parquet").height > 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--suite", "envelope"], "name a discipline"),
+        (["red", "--suite", "envelope", "--only", "8"], "--only is of the suite rfc7928"),
+        (["red", "--suite", "envelope", "--set", "queue.limit=5"], "values go with a discipline"),
+        (["red", "--promise", "20 ms"], "--promise is of --suite envelope"),
+        (["rde", "--suite", "envelope"], 'did you mean "red"'),
+        (["red", "--suite", "envelope", "--promise", "20"], "promise"),
+    ],
+)
+def test_wrong_arguments_are_answered(sluicegate: Program, tmp_path: Path, arguments: list[str], words: str) -> None:
+    run = sluicegate("evaluate", *arguments, "-o", str(tmp_path / "out"))
+    assert run.returncode == 2
+    assert words in run.stderr
+    assert not (tmp_path / "out").exists()
