@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         Udp,
         UtLt,
     )
+    from .captures import Capture, CaptureReader, read_capture
     from .connections import Vectors, vectors
     from .custom_aqm import Aqm, PacketQueue
     from .design.access_line import access_line
@@ -99,6 +100,8 @@ __all__ = [
     "Ared",
     "Blue",
     "Cake",
+    "Capture",
+    "CaptureReader",
     "Choke",
     "ChokeLinux",
     "Class",
@@ -179,6 +182,7 @@ __all__ = [
     "dumbbell",
     "envelope",
     "evaluate",
+    "read_capture",
     "recommend",
     "replay",
     "run",
@@ -193,6 +197,7 @@ __all__ = [
 
 _HOMES = {
     "_core": ("ConservationError", "Ctx", "Packet", "ScenarioError"),
+    "captures": ("Capture", "CaptureReader", "read_capture"),
     "connections": ("Vectors", "vectors"),
     "custom_aqm": ("Aqm", "PacketQueue"),
     "design.access_line": ("access_line",),

@@ -63,6 +63,28 @@ class RawRun(TypedDict):
     summary: str
     tables: dict[str, list[tuple[str, str, bytes | tuple[list[str], bytes]]]]
 
+Columns = list[tuple[str, str, bytes | tuple[list[str], bytes]]]
+
+class CaptureState(TypedDict):
+    """How far a capture has been read: bytes, packets; its damage, offset and words; whether times are as recorded."""
+
+    bytes: int
+    packets: int
+    damage: tuple[int, str] | None
+    times_kept: bool
+
+@final
+class CaptureTable:
+    """A capture that is read in batches. Raises `ScenarioError` when it is none, or its times leap."""
+
+    def __new__(cls, path: str, on_jump: str, flows: int) -> CaptureTable: ...
+    def next(self, most: int) -> Columns:
+        """The columns of the next packets; without rows at the end. A missing number is -1."""
+    def flows(self) -> Columns:
+        """The columns of the connections so far."""
+    def about(self) -> CaptureState:
+        """How far it has been read."""
+
 @final
 class Simulation:
     """A run that Python drives. Its methods raise RuntimeError when it has ended, or is at work in another thread."""

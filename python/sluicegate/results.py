@@ -44,7 +44,7 @@ class Made(Frames):
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name in self._columns:
-            self._frames[name] = _frame(self._columns.pop(name))
+            self._frames[name] = frame(self._columns.pop(name))
         return super().__getitem__(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -306,10 +306,11 @@ def file_names() -> list[str]:
 
 def tables_from_core(raw: RawRun) -> dict[str, pl.DataFrame]:
     """Every table that `_core.run` returned."""
-    return {name: _frame(columns) for name, columns in raw["tables"].items()}
+    return {name: frame(columns) for name, columns in raw["tables"].items()}
 
 
-def _frame(columns: Columns) -> pl.DataFrame:
+def frame(columns: Columns) -> pl.DataFrame:
+    """A table of the core's."""
     import polars as pl
 
     return pl.DataFrame([_series(*column) for column in columns])

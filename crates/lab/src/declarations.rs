@@ -167,6 +167,7 @@ pub fn declarations() -> Json {
         "change": declared(&[Table::of::<ChangeEntry>()], &[]),
         "tables": columns(&tables(&empty, &[])),
         "replay_tables": columns(&replay::results::declared()),
+        "capture_tables": columns(&replay::table::declared()),
         "drop_reasons": DropReason::ALL.iter().map(|r| json!({"name": r.word(), "doc": r.doc()})).collect::<Vec<_>>(),
     })
 }

@@ -154,6 +154,12 @@ impl Endpoints {
         true
     }
 
+    /// Lets `observer` see what reaches the queue of the link under study of this name; false when there is none.
+    pub fn observe_arrivals(&mut self, name: &str, observer: Observer) -> bool {
+        let link = self.network.links.iter_mut().find(|link| link.name == name && link.monitor.monitored);
+        link.map(|link| link.monitor.observe_arrivals(observer)).is_some()
+    }
+
     /// The deadline of the port has come whose turn it is.
     #[inline(always)]
     pub fn port(&mut self) {

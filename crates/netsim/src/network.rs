@@ -169,6 +169,7 @@ impl Network {
                     link.monitor.note_sender(&queued);
                 }
             }
+            link.monitor.show_arrival(&mut self.shared, queued.place);
             if self.shared.log.is_open() {
                 let packet = self.shared.packets.get(queued.place);
                 let packet = (queued.place, &*packet);

@@ -133,6 +133,12 @@ impl Sim {
         self.workloads.ends.observe(name, observer)
     }
 
+    /// Lets `observer` see what reaches the queue of the link under study of this name, whatever becomes of it there; false
+    /// when there is none. It changes nothing of the run.
+    pub fn observe_arrivals(&mut self, name: &str, observer: Observer) -> bool {
+        self.workloads.ends.observe_arrivals(name, observer)
+    }
+
     /// The simulated time.
     #[must_use]
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! The Python module `sluicegate._core`: translation only.
 
 mod bpf;
+mod capture;
 mod discipline;
 mod lent;
 #[cfg(target_os = "linux")]
@@ -234,6 +235,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPacket>()?;
     module.add_class::<PyCtx>()?;
     module.add_class::<PySimulation>()?;
+    module.add_class::<capture::PyCaptureTable>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;

@@ -34,15 +34,7 @@ pub fn replay<'py>(
             None => Err(ScenarioError::new_err(ReplayScenario::nothing_builds(foreign).0)),
         })
     })??;
-    let reader: Box<dyn Read + Send> = match path {
-        "-" => Box::new(Piped::new(stdin(), SLICE)),
-        _ => {
-            let name = path.to_owned(); // a named pipe opens when somebody writes to it
-            let file = aside(py, move || File::open(name))?.map_err(|error| failed(&error, path))?;
-            let regular = file.metadata().is_ok_and(|about| about.is_file());
-            if regular { Box::new(file) } else { Box::new(Piped::new(file, SLICE)) }
-        }
-    };
+    let reader = opened(py, path)?;
     let out = match write {
         Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| failed(&error, path))?)),
         None => None,
@@ -85,6 +77,17 @@ pub fn replay<'py>(
     })?;
     let (summary, tables) = done.map_err(answer)?;
     result_of(py, &summary, &tables)
+}
+
+/// The stream of the capture at `path` (`-`: standard input).
+pub fn opened(py: Python<'_>, path: &str) -> PyResult<Box<dyn Read + Send>> {
+    if path == "-" {
+        return Ok(Box::new(Piped::new(stdin(), SLICE)));
+    }
+    let name = path.to_owned(); // a named pipe opens when somebody writes to it
+    let file = aside(py, move || File::open(name))?.map_err(|error| failed(&error, path))?;
+    let regular = file.metadata().is_ok_and(|about| about.is_file());
+    Ok(if regular { Box::new(file) } else { Box::new(Piped::new(file, SLICE)) })
 }
 
 /// An error of the system, with the file that it is about.

@@ -121,7 +121,9 @@ impl Flows {
         (self.hash(b"other"), OTHER)
     }
 
-    fn row_of(&mut self, tuple: Tuple) -> (u64, u32) {
+    /// The hash of a flow.
+    #[must_use]
+    pub fn key(&self, tuple: &Tuple) -> u64 {
         let mut bytes = [0u8; 38];
         let (source, destination) = bytes[..32].split_at_mut(16);
         address(source, tuple.source);
@@ -130,7 +132,11 @@ impl Flows {
         bytes[32..34].copy_from_slice(&from.to_be_bytes());
         bytes[34..36].copy_from_slice(&to.to_be_bytes());
         (bytes[36], bytes[37]) = (tuple.protocol, u8::from(tuple.source.is_ipv6()));
-        let key = self.hash(&bytes);
+        self.hash(&bytes)
+    }
+
+    fn row_of(&mut self, tuple: Tuple) -> (u64, u32) {
+        let key = self.key(&tuple);
         if let Some(&row) = self.index.get(&key) {
             return (key, row);
         }
@@ -153,7 +159,9 @@ impl Flows {
         self.hash(&bytes)
     }
 
-    fn hash(&self, bytes: &[u8]) -> u64 {
+    /// A keyed hash of 63 bits.
+    #[must_use]
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.keys.0, self.keys.1);
         hasher.write(bytes);
         hasher.finish() >> 1 // so that it is a positive number in every language

@@ -8,6 +8,9 @@
 //! | [`layers`] | what lies around an IP packet: link layers, tunnels |
 //! | [`merged`] | packets that a host has merged, split again |
 //! | [`times`] | when packets arrive, and what is done where times leap |
+//! | [`timed`] | a capture with its times |
+//! | [`table`] | a capture as a table of packets, in batches |
+//! | [`tcp`] | what a header of TCP says |
 //! | [`flows`] | the flows and what each has met, in bounded memory |
 //! | [`link`] | the link that they cross, and what is counted there |
 //! | [`delays`] | how long packets waited, in little memory |
@@ -31,6 +34,9 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod series;
+pub mod table;
+pub mod tcp;
+pub mod timed;
 pub mod times;
 pub mod trace;
 pub mod warnings;
@@ -40,4 +46,5 @@ pub use link::Packet;
 pub use results::Report;
 pub use run::{Failure, Outcome, Progress, Replay, survey};
 pub use scenario::ReplayScenario;
+pub use table::Table;
 pub use trace::{Shapes, Trace};

@@ -115,12 +115,30 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
     Decoded { whose: ip.whose(MOST_TUNNELS), bytes: bytes.max(1), ecn, ip: Some(at), pppoe, hidden: None }
 }
 
+/// What the innermost IP packet of what begins here carries that can be seen: its protocol, how many bytes, and those captured.
+/// None for a later fragment, and where headers were not captured in full.
+#[must_use]
+pub fn carried(data: &[u8]) -> Option<(u8, u32, &[u8])> {
+    let ip = (0..=MOST_TUNNELS).try_fold(Ip::read(data).ok()?, |ip, _| {
+        let inside = layers::in_packet(ip.protocol, ip.payload).filter(|_| ip.fragment.is_none());
+        match inside.and_then(|at| Ip::read(&ip.payload[at..]).ok()) {
+            Some(inner) => Ok(inner),
+            None => Err(ip),
+        }
+    });
+    let ip = ip.unwrap_or_else(|innermost| innermost);
+    let first = ip.fragment.is_none_or(|(_, first)| first);
+    (!ip.cut && first).then(|| (ip.protocol, ip.length.saturating_sub(ip.header), ip.payload))
+}
+
 /// An IP header with its extensions, and what follows.
 struct Ip<'a> {
     source: IpAddr,
     destination: IpAddr,
     /// The length of the packet by its header; zero where that does not say.
     length: u32,
+    /// How much of it comes before what it carries.
+    header: u32,
     ecn: u8,
     /// Of a fragment: the datagram, and whether it is the first one.
     fragment: Option<(Datagram, bool)>,
@@ -156,7 +174,11 @@ impl<'a> Ip<'a> {
             }
         };
         let (source, destination) = (slice.source_addr(), slice.destination_addr());
+        let payload = slice.payload().payload;
+        // Both are parts of one slice of memory.
+        let header = (payload.as_ptr() as usize).saturating_sub(data.as_ptr() as usize) as u32;
         Ok(Ip {
+            header,
             source,
             destination,
             length,
@@ -164,7 +186,7 @@ impl<'a> Ip<'a> {
             fragment: fragment.map(|(protocol, id, first)| (Datagram { source, destination, protocol, id }, first)),
             cut: stopped.is_some(),
             protocol: slice.payload_ip_number().0,
-            payload: slice.payload().payload,
+            payload,
         })
     }
 

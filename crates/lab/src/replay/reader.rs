@@ -34,6 +34,8 @@ const PB_MAGIC: u32 = 2;
 pub struct Record<'a> {
     /// When, in nanoseconds since 1970; none in a Simple Packet Block.
     pub time: Option<u64>,
+    /// The interface, as its section numbers them from 0.
+    pub interface: u32,
     /// The kind of link: a LINKTYPE_ number of libpcap.
     pub link_type: u16,
     /// How many bytes it had on the link.
@@ -150,6 +152,7 @@ pub struct Capture<R> {
 /// Where a record's parts are in the buffer.
 struct Found {
     time: Option<u64>,
+    interface: u32,
     link_type: u16,
     original: u32,
     data: Range<usize>,
@@ -190,14 +193,14 @@ impl<R: Read> Capture<R> {
     #[allow(clippy::should_implement_trait)] // a record borrows from the buffer
     pub fn next(&mut self) -> Result<Next<'_>, Trouble> {
         match self.find() {
-            Ok(Found { time, link_type, original, data, length }) => {
+            Ok(Found { time, interface, link_type, original, data, length }) => {
                 self.done = length as u64;
                 let original = original.max(data.len() as u32);
                 if original > MOST_ORIGINAL {
                     return Err(self.damage(format!("a packet of {original} bytes: no link carries such a one")));
                 }
                 let data = &self.buffer.data[data];
-                Ok(Next::Record(Record { time, link_type, original, data, offset: self.buffer.offset }))
+                Ok(Next::Record(Record { time, interface, link_type, original, data, offset: self.buffer.offset }))
             }
             Err(Pause::End) => Ok(Next::End),
             Err(Pause::Interrupted) => Ok(Next::Interrupted),
@@ -322,7 +325,7 @@ impl<R: Read> Capture<R> {
         self.want(length)?;
         let start = self.buffer.start + head;
         let time = Some(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit);
-        Ok(Found { time, link_type, original, data: start..start + captured, length })
+        Ok(Found { time, interface: 0, link_type, original, data: start..start + captured, length })
     }
 
     /// Reads one block, or passes it over; only packets are given.
@@ -448,13 +451,13 @@ impl<R: Read> Capture<R> {
         captured: usize,
         length: usize,
     ) -> Result<Found, Pause> {
-        let interface = self.of(interface)?;
-        let Some(time) = interface.nanoseconds(u64::from(high) << 32 | u64::from(low)) else {
+        let about = self.of(interface)?;
+        let Some(time) = about.nanoseconds(u64::from(high) << 32 | u64::from(low)) else {
             return Err(self.broken("a packet whose time is not between 1970 and 2262"));
         };
         let start = self.buffer.start + head;
-        let (time, link_type) = (Some(time), interface.link_type);
-        Ok(Found { time, link_type, original, data: start..start + captured, length })
+        let (time, link_type) = (Some(time), about.link_type);
+        Ok(Found { time, interface, link_type, original, data: start..start + captured, length })
     }
 
     fn simple_packet(&self, length: usize, big_endian: bool) -> Result<Found, Pause> {
@@ -467,7 +470,7 @@ impl<R: Read> Capture<R> {
         let captured = block.packet_data().len().min(most);
         let start = self.buffer.start + 12;
         let (time, link_type, original) = (None, interface.link_type, block.origlen);
-        Ok(Found { time, link_type, original, data: start..start + captured, length })
+        Ok(Found { time, interface: 0, link_type, original, data: start..start + captured, length })
     }
 }
 

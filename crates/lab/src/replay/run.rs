@@ -11,7 +11,8 @@ use super::flows::Flows;
 use super::link::{Crossed, Found, Frame, Link, Packet, Setting, Sink};
 use super::packet::{decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
-use super::times::{Jump, Times, Totals};
+use super::timed::{Step, Timed};
+use super::times::Totals;
 use super::writer::Writer;
 use sluicegate_aqm::Discipline;
 use sluicegate_base::{Ecn, Time};
@@ -63,20 +64,6 @@ pub enum Failure {
     Write(io::Error),
 }
 
-/// Why reading ends.
-enum End {
-    /// The capture does, or is damaged here.
-    Here(Option<Damage>),
-    Jump(Jump),
-    Write(io::Error),
-}
-
-impl From<Jump> for End {
-    fn from(jump: Jump) -> End {
-        End::Jump(jump)
-    }
-}
-
 /// The file of what leaves the link, if there is one.
 struct Written<W: Write> {
     out: Option<Writer<W>>,
@@ -100,9 +87,8 @@ impl<W: Write> Sink for Written<W> {
 
 /// A replay in progress.
 pub struct Replay<R: Read, W: Write> {
-    capture: Capture<R>,
+    source: Timed<R>,
     link: Link<Written<W>>,
-    times: Times,
     /// The packets that arrive next, with their times.
     coming: VecDeque<(Time, Packet)>,
     ended: bool,
@@ -120,9 +106,8 @@ impl<R: Read, W: Write> Replay<R, W> {
     ) -> Result<Self, Failure> {
         let out = out.map(Writer::new).transpose().map_err(Failure::Write)?;
         Ok(Replay {
-            capture: Capture::new(reader),
+            source: Timed::new(reader, setting.on_jump, setting.rate),
             link: Link::new(setting, queue, Written { out, base: 0 }),
-            times: Times::new(setting.on_jump, setting.rate),
             coming: VecDeque::new(),
             ended: false,
             damage: None,
@@ -133,7 +118,7 @@ impl<R: Read, W: Write> Replay<R, W> {
     /// How many bytes of the capture have been used, and how many packets have been read.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        (self.capture.offset(), self.times.totals.packets)
+        (self.source.capture.offset(), self.source.times.totals.packets)
     }
 
     /// The time since the first packet.
@@ -176,41 +161,23 @@ impl<R: Read, W: Write> Replay<R, W> {
 
     /// Reads until a packet arrives, or the capture ends; false when there is none yet.
     fn read(&mut self) -> Result<bool, Failure> {
-        let Replay { capture, link, times, coming, .. } = self;
-        let end = loop {
+        let Replay { source, link, coming, .. } = self;
+        loop {
             let mut accept = |packet: &Record<'_>, time: Time, base: u64| {
                 link.sink().base = base;
                 let found = Found { link_type: packet.link_type, data: packet.data, original: packet.original };
-                link.take(&found, time, &mut |packet| coming.push_back((time, packet))).map_err(End::Write)
+                link.take(&found, time, &mut |packet| coming.push_back((time, packet))).map_err(Failure::Write)
             };
-            let done = match capture.next() {
-                Ok(Next::Record(record)) => times.next(&record, &mut accept),
-                Ok(Next::Interrupted) => return Ok(false),
-                Ok(Next::End) => times.finish(&mut accept).and(Err(End::Here(None))),
-                Err(Trouble::NotACapture(what)) => return Err(Failure::Unusable(what)),
-                Err(Trouble::Damage(damage)) => times.finish(&mut accept).and(Err(End::Here(Some(damage)))),
-            };
-            match done {
-                Ok(()) if coming.is_empty() => {}
-                Ok(()) => return Ok(true),
-                Err(end) => break end,
-            }
-        };
-        let damage = match end {
-            End::Here(damage) => damage,
-            End::Jump(Jump(what)) => return Err(Failure::Unusable(what)),
-            End::Write(error) => return Err(Failure::Write(error)),
-        };
-        if self.times.totals.packets == 0 {
-            return Err(Failure::Unusable(match damage {
-                None => "holds no packet".to_owned(),
-                Some(Damage { offset, what }) => {
-                    format!("is damaged at byte {offset}, before the first packet: {what}")
+            match source.step(&mut accept)? {
+                Step::More if coming.is_empty() => {}
+                Step::More => return Ok(true),
+                Step::Interrupted => return Ok(false),
+                Step::End(damage) => {
+                    (self.ended, self.damage) = (true, damage);
+                    return Ok(true);
                 }
-            }));
+            }
         }
-        (self.ended, self.damage) = (true, damage);
-        Ok(true)
     }
 
     /// Ends the replay and gives what it has measured.
@@ -219,8 +186,9 @@ impl<R: Read, W: Write> Replay<R, W> {
         if let Some(out) = out {
             out.finish().map_err(Failure::Write)?;
         }
-        let (format, read) = (self.capture.format(), self.capture.offset());
-        Ok(Outcome { format, read, damage: self.damage, totals: self.times.totals, crossed, flows })
+        let Timed { capture, times } = self.source;
+        let (format, read) = (capture.format(), capture.offset());
+        Ok(Outcome { format, read, damage: self.damage, totals: times.totals, crossed, flows })
     }
 }
 

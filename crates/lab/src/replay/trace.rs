@@ -14,6 +14,7 @@
 //! | a SYN or SYN-ACK that was marked on the way | the answer says ECT(1) | hosts here ignore that mark |
 //! | the counter of marked bytes | in the option with two counters; that of ECT(1) stays at 1, where it begins | RFC 9768, Sec. 3.2.3; no host here looks at the other |
 //! | hosts of the RFCs: timestamps as bytes of the header only, no PSH, one window | padding, no PSH, the window that it may become | they do not carry them |
+//! | datagrams that are alike | their identification: microseconds since the start when they were sent, 16 bits of it | who captures before and after a queue can tell which one is missing |
 //! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
 //! | data without content | the length of it; checksums are those of zeros | only headers are captured |
 
@@ -123,19 +124,23 @@ impl<W: Write> Trace<W> {
 /// A capture that grows while the simulator runs.
 pub type Growing<W> = Arc<Mutex<Option<Trace<W>>>>;
 
-/// Captures what the link of this name sends from now on; take the trace from what is given when the run is over.
+/// What a capture of what reaches the queue of a link is called, after the link's name.
+const ARRIVALS: &str = "/arrivals";
+
+/// Captures what the link of this name sends from now on, or what [reaches its queue](ARRIVALS); take the trace from what is given when the run is over.
 pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace<W>) -> Growing<W> {
     let growing = Arc::new(Mutex::new(Some(trace)));
     let shared = growing.clone();
-    let found = sim.observe(
-        link,
-        Box::new(move |now, packet| {
-            let mut trace = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(trace) = trace.as_mut() {
-                trace.packet(now, packet);
-            }
-        }),
-    );
+    let observer = Box::new(move |now, packet: &SimPacket| {
+        let mut trace = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(trace) = trace.as_mut() {
+            trace.packet(now, packet);
+        }
+    });
+    let found = match link.strip_suffix(ARRIVALS) {
+        Some(link) => sim.observe_arrivals(link, observer),
+        None => sim.observe(link, observer),
+    };
     assert!(found, "a link that the run has");
     growing
 }
@@ -144,12 +149,14 @@ pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace
 pub fn observable(plan: &Plan, name: &str) -> Result<(), ScenarioError> {
     let lines = plan.lines.iter().map(|line| line.name.to_string());
     let links: Vec<String> = plan.links.iter().map(|link| link.name.clone()).chain(lines).collect();
-    if links.iter().any(|link| link == name) {
+    let monitored = plan.links.iter().filter(|link| link.monitored);
+    let arrivals: Vec<String> = monitored.map(|link| format!("{}{ARRIVALS}", link.name)).collect();
+    if links.iter().chain(&arrivals).any(|link| link == name) {
         return Ok(());
     }
     // Links of single flows are named after them; nobody wants to read a thousand names.
     let names: Vec<&str> =
-        links.iter().map(String::as_str).filter(|name| !name.starts_with("flow/")).take(20).collect();
+        links.iter().chain(&arrivals).map(String::as_str).filter(|name| !name.starts_with("flow/")).take(20).collect();
     let near = did_you_mean(name, &names);
     Err(ScenarioError(format!("capture of {name}: no such link{near}; links: {}", names.join(", "))))
 }
@@ -192,6 +199,9 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     bytes[0] = 0x40 | (ip / 4) as u8;
     bytes[1] = packet.ecn as u8;
     put(&mut bytes, 2, &(original as u16).to_be_bytes());
+    if shape == Shape::Udp {
+        put(&mut bytes, 4, &((packet.sent.0 / 1000) as u16).to_be_bytes());
+    }
     bytes[6] = 0x40; // don't fragment
     bytes[8] = 64; // time to live
     bytes[9] = if shape == Shape::Udp { 17 } else { 6 };

@@ -50,6 +50,8 @@ pub struct Monitor {
 struct Extras {
     /// Who looks at what it sends.
     observer: Option<Observer>,
+    /// Who looks at what reaches its queue.
+    arrivals: Option<Observer>,
     /// What its wire does to packets.
     wire: Option<Wire>,
 }
@@ -70,7 +72,7 @@ impl Link {
             name: plan.discipline.clone(),
             ..PortConfig::new(rate)
         };
-        let extras = wire.map(|wire| Box::new(Extras { observer: None, wire: Some(wire) }));
+        let extras = wire.map(|wire| Box::new(Extras { wire: Some(wire), ..Extras::default() }));
         Link {
             name: plan.name,
             discipline: plan.discipline,
@@ -131,6 +133,19 @@ impl Monitor {
     /// Lets `observer` see what is sent.
     pub fn observe(&mut self, observer: Observer) {
         self.extras.get_or_insert_default().observer = Some(observer);
+    }
+
+    /// Lets `observer` see what reaches the queue.
+    pub fn observe_arrivals(&mut self, observer: Observer) {
+        self.extras.get_or_insert_default().arrivals = Some(observer);
+    }
+
+    /// Shows a packet that has reached the queue to who wants to see it.
+    #[inline(always)]
+    pub fn show_arrival(&mut self, shared: &mut Shared, place: u32) {
+        if let Some(observer) = self.extras.as_mut().and_then(|extras| extras.arrivals.as_mut()) {
+            observer(shared.engine.now(), shared.packets.get(place));
+        }
     }
 
     /// Packets that the wire has lost since the measured window began.
