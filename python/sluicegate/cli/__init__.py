@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     design,
     disciplines,
     evaluate,
+    learn,
     live,
     new,
     recommend,

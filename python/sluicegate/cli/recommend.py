@@ -32,6 +32,7 @@ from .compare import responsiveness_lines
 if TYPE_CHECKING:
     from ..experiments.ranking import Ranked
     from ..experiments.recommend import Recommendation
+    from .common import RunsProgress
 
 VERDICTS = {True: "yes", False: "no", None: "?"}
 """Whether a goal is kept, as tables have it."""
@@ -93,6 +94,8 @@ def recommend(
     decides, then the delay of groups without a goal, then less state. Below stand the commands that deploy the best."""
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
+    from ..learn.unknown import answers as answers_for
+    from ..learn.unknown import unknowns
 
     if deployable not in (None, *recommendation.SYSTEMS):
         raise Refusal(f"--deployable {deployable}: must be linux, linux-bpf or freebsd")
@@ -105,27 +108,38 @@ def recommend(
         interface(dev)
     except Undeployable as error:
         raise Refusal(str(error)) from None
-    with many_runs(quiet, out, jobs, None) as progress:
-        done = recommendation.recommend(
+    stated = parse_sets(sets)
+
+    def recommended(more: list[tuple[str, str]], kept: Path | None, progress: RunsProgress | bool) -> Recommendation:
+        return recommendation.recommend(
             file,
             goals=goal,
             deployable=deployable,  # type: ignore[arg-type]
             state=state,  # type: ignore[arg-type]
             disciplines=disciplines,
             seeds=seeds,
-            sets=parse_sets(sets),
+            sets=[*stated, *more],
             jobs=jobs,
-            out=out,
+            out=kept,
             dev=dev,
             access=line,
             progress=progress,
         )
+
+    with many_runs(quiet, out, jobs, None) as progress:
+        done = recommended([], out, progress)
+    # What a learnt scenario does not know, and no override states, may decide.
+    open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
+    depends = answers_for(open_ends, done.best(), lambda key, value: recommended([(key, value)], None, False))
     if quiet:
         return
     if as_json:
-        print(json.dumps(done.record(), ensure_ascii=False))
+        unknown = {"unknown": depends} if depends else {}
+        print(json.dumps(done.record() | unknown, ensure_ascii=False))
     else:
         print_recommendation(done, out, everything)
+        for sentence in depends:
+            print(sentence)
 
 
 def print_recommendation(done: Recommendation, out: Path | None, everything: bool) -> None:

@@ -3,6 +3,7 @@
 //! | what the simulator has | what the capture shows | why |
 //! |---|---|---|
 //! | flow n of the results | 10.0.0.0 + n, port 10000 + (n − 1) mod 50000, to 172.16.0.0 + n, port 5001 | an address for each host of a million flows |
+//! | a flow in reverse | from 172.16.0.0 + n to 10.0.0.0 + n | its sender is at the other side of the bottleneck |
 //! | connections that come and go | the same, numbered on after the flows; addresses repeat after 1048576, with other ports | they are many |
 //! | sequence numbers from 0, without room for the SYN | one more, so that the SYN is 0 | RFC 9293; both initial sequence numbers are 0 |
 //! | the time since the start | the time since 1970 | a simulation has no date |
@@ -23,10 +24,11 @@ mod tests;
 
 use super::writer::Writer;
 use crate::ScenarioError;
+use crate::topology::REVERSE;
 use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{End, Plan, Sim, SimPacket};
+use sluicegate_netsim::{End, Hop, Plan, Sim, SimPacket};
 use sluicegate_tcp::linux::window_scale;
 use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Algorithm, Flags, Segment};
@@ -57,9 +59,9 @@ enum Shape {
     Udp,
 }
 
-/// How the packets of all flows look.
+/// How the packets of all flows look, and whether their data goes in reverse, so that their sender is at the other side.
 #[derive(Clone, Debug)]
-pub struct Shapes(Arc<[Shape]>);
+pub struct Shapes(Arc<[(Shape, bool)]>);
 
 impl Shapes {
     /// Those of the flows of a plan.
@@ -82,7 +84,9 @@ impl Shapes {
             }
             None => Shape::Udp,
         };
-        Shapes(plan.flows.iter().map(|flow| shape(&flow.source)).collect())
+        let back = plan.links.iter().position(|link| link.name == REVERSE).map(|at| Hop::Link(at as u32));
+        let in_reverse = |path: &[Hop]| back.is_some_and(|back| path.contains(&back));
+        Shapes(plan.flows.iter().map(|flow| (shape(&flow.source), in_reverse(&flow.path))).collect())
     }
 }
 
@@ -168,7 +172,7 @@ const MOST: usize = 120;
 const STAMPS: usize = 12;
 
 /// The headers of a packet, how long they are, and how long the whole packet is.
-fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
+fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     let mut bytes = [0u8; MOST];
     let mut options = Written::default();
     let (extra, transport) = match shape {
@@ -190,7 +194,8 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     let original = (length as u32 + data).min(65_535);
 
     let (number, connection) = (packet.connection % (1 << 20) + 1, packet.connection);
-    let (source, destination) = (0x0a00_0000 + number, 0xac10_0000 + number);
+    let sides = (0x0a00_0000 + number, 0xac10_0000 + number);
+    let (source, destination) = if in_reverse { (sides.1, sides.0) } else { sides };
     let (port, service) = (10_000 + (connection % 50_000) as u16, 5001);
     let forward = packet.to == End::Receiver;
     let ends = if forward { [source, destination] } else { [destination, source] };

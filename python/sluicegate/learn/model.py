@@ -1,0 +1,75 @@
+"""What is learnt, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .discipline import Told
+from .passage import Passage
+from .rate import LinkRate
+from .traffic import Group
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass
+class Direction:
+    """What is known of one direction of the link.
+
+    Attributes:
+        down: Whether it is the one to the inside.
+        bytes: How many bytes of IP it carried.
+        passage: Its packets before and behind its queue; None where it was not captured on both sides.
+        rate: Its rate, where the queue stood long enough.
+        told: Its discipline.
+    """
+
+    down: bool
+    bytes: int
+    passage: Passage | None = None
+    rate: LinkRate | None = None
+    told: Told | None = None
+
+    @property
+    def word(self) -> str:
+        """down or up."""
+        return "down" if self.down else "up"
+
+
+@dataclass
+class Unknown:
+    """What could not be told: the key of the scenario, what stands there, the range in which it lies, and why."""
+
+    key: str
+    value: str
+    low: str
+    high: str
+    why: str
+
+
+@dataclass
+class Learnt:
+    """What `learn` returns.
+
+    Attributes:
+        seconds: How long the captures are.
+        forward: The direction that is the scenario's `[network]`: the one with more bytes.
+        back: The other one.
+        rtts_ms: The base round trip of each connection of TCP for which it is known.
+        groups: The groups of traffic.
+        vectors: Connection vectors of the exchanges; empty without any.
+        unknown: What could not be told.
+        remarks: What whoever reads the result must know of the captures.
+    """
+
+    seconds: float
+    forward: Direction
+    back: Direction
+    rtts_ms: dict[int, float]
+    groups: list[Group]
+    vectors: str
+    unknown: list[Unknown] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    flows: pl.DataFrame | None = None

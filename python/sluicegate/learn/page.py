@@ -1,0 +1,140 @@
+"""The page of what was learnt: its numbers, and the capture beside the simulation and other disciplines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .. import _core
+from ..page import Page, Section, Table
+from ..plot import style as plot
+from ..quantities import fixed
+from .beside import ALL, Met, Side, distance
+
+if TYPE_CHECKING:
+    from .model import Direction, Learnt
+
+COLOURS = (plot.BLACK, plot.VERMILION, plot.BLUE, plot.GREEN, plot.PURPLE)
+
+CELLS: dict[str, Callable[[Met], str]] = {
+    "throughput kbit/s": lambda met: fixed(met.throughput_bps, 1e3),
+    "loss %": lambda met: fixed(met.loss, 0.01),
+    "wait, mean ms": lambda met: fixed(met.wait_ms[0]),
+    "wait, p95 ms": lambda met: fixed(met.wait_ms[2]),
+}
+"""What a row shows."""
+
+NOTE = (
+    "Groups are named by ports, DSCP and behaviour. The simulation begins with empty queues and new connections; what "
+    "is compared is what follows its warm-up."
+)
+
+
+def page(done: Learnt, sides: Sequence[Side], scenario: str) -> Page:
+    """The page. `sides`: the capture, the simulation, and other disciplines, if there are any. `scenario`: its text."""
+    sections = [Section("link", "The link", tables=[("", numbers(done))], words=evidence(done))]
+    if sides:
+        far = ", ".join(f"{side.label} {distance(sides[0], side):.2f}" for side in sides[1:])
+        sections += [
+            Section("beside", "What packets met", f"Distance of waiting times from those captured: {far}.",
+                    tables=[("", table(sides))]),
+            Section("waits", "Waiting times", "Over time, and the share of packets that waited no longer.",
+                    figure=figure(sides)),
+        ]  # fmt: skip
+    groups = tuple(
+        (group.name, "down" if group.down else "up", group.kind, group.said, str(group.count)) for group in done.groups
+    )
+    sections.append(
+        Section("groups", "Who sends", tables=[("", Table(("group", "way", "source", "", "flows"), groups, 1))])
+    )
+    if done.unknown:
+        rows = tuple((each.key, each.why, each.value, f"{each.low} to {each.high}") for each in done.unknown)
+        sections.append(Section("unknown", "What is not known",
+                                tables=[("", Table(("key", "why", "assumed", "range"), rows))]))  # fmt: skip
+    lead = [f"Learnt from captures of {done.seconds:.1f} s."]
+    provenance = {"Sluicegate": _core.version()}
+    return Page("A link, learnt", f"the direction {done.forward.word}", sections, provenance, lead,
+                [NOTE, *done.remarks], scenario, "The scenario")  # fmt: skip
+
+
+def numbers(done: Learnt) -> Table:
+    """What was learnt of each direction, with intervals."""
+    rows: list[tuple[str, str, str]] = []
+    for way in (done.forward, done.back):
+        rows += [(way.word, *row) for row in _of(way)]
+    if done.rtts_ms:
+        least, most = min(done.rtts_ms.values()), max(done.rtts_ms.values())
+        rows.append(("both", "base round trips", f"{least:.2f} to {most:.2f} ms"))
+    return Table(("way", "what", "learnt"), tuple(rows))
+
+
+def _of(way: Direction) -> list[tuple[str, str]]:
+    found = []
+    if way.rate is not None:
+        varies = ", on average: it varies" if way.rate.trace is not None else ""
+        interval = f"{way.rate.bps / 1e6:.5g} ± {way.rate.half_width_bps / 1e6:.2g} Mbit/s{varies}"
+        found += [("rate", interval), ("framing", way.rate.framing or "not told")]
+    if way.told is not None:
+        buffer = way.told.buffer
+        full = f"full with {buffer.full}" if buffer.full else "never seen full"
+        found += [
+            ("discipline", " or ".join(way.told.names) or "not told"),
+            ("most that waited", f"{buffer.packets} packets, {buffer.bytes} bytes; {full}"),
+        ]
+    return found
+
+
+def evidence(done: Learnt) -> list[str]:
+    """What the disciplines are told by."""
+    return [
+        f"{way.word.capitalize()}: {each}."
+        for way in (done.forward, done.back) if way.told is not None for each in way.told.evidence
+    ]  # fmt: skip
+
+
+def table(sides: Sequence[Side]) -> Table:
+    """A row for each group and what it met, a column for each side."""
+    rows = []
+    for name in sides[0].groups:
+        found = [side.groups.get(name) for side in sides]
+        for what, cell in CELLS.items():
+            rows.append((name, what, *("–" if met is None else cell(met) for met in found)))
+    return Table(("group", "what", *(side.label for side in sides)), tuple(rows), len(sides))
+
+
+@plot.drawing
+def figure(sides: Sequence[Side]) -> Figure:
+    """Waiting times over time, and how they are distributed."""
+    drawn = Figure(figsize=(10.4, 3.4), layout="constrained")
+    over, spread = drawn.subplots(1, 2, width_ratios=(1.6, 1))
+    for side, colour in zip(sides, COLOURS, strict=False):
+        edges = np.linspace(0, float(side.seconds.max()), 101)
+        places = np.clip(np.digitize(side.seconds, edges) - 1, 0, 99)
+        counts = np.bincount(places, minlength=100)
+        means = np.divide(np.bincount(places, side.wait_ms, 100), counts, out=np.full(100, np.nan), where=counts > 0)
+        over.plot(edges[:-1], means, color=colour, linewidth=1.1, label=side.label)
+        shares = np.linspace(0, 1, 201)
+        spread.plot(np.quantile(side.wait_ms, shares), shares, color=colour, linewidth=1.3)
+    over.set_xlabel("time (s)")
+    over.set_ylabel("mean wait (ms)")
+    spread.set_xlabel("wait (ms)")
+    spread.set_ylabel("share of packets")
+    for axes in (over, spread):
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+    plot.legend(drawn, [over], columns=5)
+    return drawn
+
+
+def lines(sides: Sequence[Side]) -> list[str]:
+    """How far the sides lie from the capture, in sentences."""
+    first = sides[0].groups[ALL]
+    return [
+        f"{side.label}: throughput {side.groups[ALL].throughput_bps / first.throughput_bps - 1:+.1%}, mean wait "
+        f"{side.groups[ALL].wait_ms[0]:.1f} ms beside {first.wait_ms[0]:.1f}, "
+        f"distance of waits {distance(sides[0], side):.2f}"
+        for side in sides[1:]
+    ]

@@ -1,0 +1,119 @@
+"""One direction of the link: its packets before and behind the queue, where both were captured, and what follows from
+that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+BOTH = 0.5
+"""The part of the packets behind a queue that must have been seen before it, for two captures to be of one queue."""
+
+MARKED = 3
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The packets of one direction that reached a queue, in the order of arrival; times in nanoseconds.
+
+    Attributes:
+        arrival: When they did.
+        departure: When they were seen behind it; -1 for those that were not.
+        size: Bytes of IP.
+        flow: Their connection.
+        marked: Whether they were marked in between.
+    """
+
+    arrival: Numbers
+    departure: Numbers
+    size: Numbers
+    flow: Numbers
+    marked: Flags
+
+    @cached_property
+    def sent(self) -> Numbers:
+        """The packets that left, in the order in which they did: places in the other arrays."""
+        left = np.flatnonzero(self.departure >= 0)
+        return left[np.argsort(self.departure[left], kind="stable")]
+
+    @cached_property
+    def dropped(self) -> Numbers:
+        """The packets that did not leave though a later one of their connection did: places in the other arrays."""
+        last = np.full(int(self.flow.max()) + 1, -1, np.int64)
+        left = np.flatnonzero(self.departure >= 0)
+        np.maximum.at(last, self.flow[left], left)
+        missing = np.flatnonzero(self.departure < 0)
+        return missing[missing < last[self.flow[missing]]]
+
+    @cached_property
+    def busy(self) -> Flags:
+        """For each of `sent`, whether it had arrived when the one before it left: the link was sending without a
+        pause."""
+        before = np.concatenate(([-1], self.departure[self.sent[:-1]]))
+        busy: Flags = self.arrival[self.sent] <= before
+        return busy
+
+    @cached_property
+    def begun(self) -> Numbers:
+        """When the transmission of each of `sent` began: as it arrived, or when the one before it had left."""
+        before = np.concatenate(([-1], self.departure[self.sent[:-1]]))
+        begun: Numbers = np.maximum(self.arrival[self.sent], before)
+        return begun
+
+    @cached_property
+    def wait(self) -> Numbers:
+        """How long each of `sent` waited."""
+        wait: Numbers = self.begun - self.arrival[self.sent]
+        return wait
+
+    def backlog(self, at: Numbers) -> tuple[Numbers, Numbers]:
+        """Packets and bytes in the queue that arrivals at these places of the arrays find; dropped packets do not
+        count."""
+        kept = np.flatnonzero(self.departure >= 0)
+        arrived = np.searchsorted(kept, at)  # those before it in the order of arrival
+        begun = np.searchsorted(np.sort(self.begun), self.arrival[at], side="right")
+        # What begins at the very time of an arrival may be that arrival itself.
+        begun = np.minimum(begun, arrived)
+        bytes_in = np.concatenate(([0], np.cumsum(self.size[kept])))
+        order = np.argsort(self.begun, kind="stable")
+        bytes_out = np.concatenate(([0], np.cumsum(self.size[self.sent][order])))
+        return arrived - begun, np.maximum(bytes_in[arrived] - bytes_out[begun], 0)
+
+
+def passage(packets: pl.DataFrame) -> Passage | None:
+    """The packets of one direction at a queue, if they were captured before and behind it."""
+    import polars as pl
+
+    points = packets.group_by("point").len().sort("point")["point"].to_list()
+    at = {point: packets.filter(pl.col("point") == point).with_row_index("row") for point in points}
+    best: tuple[int, pl.DataFrame] | None = None
+    for one, other in ((one, other) for one in points for other in points if one != other):
+        behind = at[other]
+        # What looks alike is told apart by time: the latest before is the one.
+        met = behind.join_asof(
+            at[one].select("row", "flow", "identity", "time_ns"),
+            on="time_ns", by=["flow", "identity"], strategy="backward", check_sortedness=False,
+        ).filter(pl.col("row_right").is_not_null()).unique("row_right", keep="first")  # fmt: skip
+        if met.height >= BOTH * behind.height and (best is None or met.height > best[0]):
+            left = met.select(row="row_right", left="time_ns", ecn_behind="ecn")
+            best = met.height, at[one].join(left, on="row", how="left", maintain_order="left")
+    if best is None:
+        return None
+    met = best[1]
+    return Passage(
+        arrival=met["time_ns"].to_numpy(),
+        departure=met["left"].fill_null(-1).to_numpy(),
+        size=met["bytes"].cast(pl.Int64).to_numpy(),
+        flow=met["flow"].cast(pl.Int64).to_numpy(),
+        marked=((met["ecn_behind"] == MARKED) & (met["ecn"] != MARKED)).fill_null(False).to_numpy(),
+    )

@@ -1,0 +1,43 @@
+"""What a learnt scenario says that it does not know, and whether an answer depends on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .model import Unknown
+
+if TYPE_CHECKING:
+    from ..experiments.recommend import Recommendation
+
+LINE = re.compile(r"# unknown: (?P<key>\S+) = (?P<value>.+?), (?P<low>.+?) to (?P<high>.+?): (?P<why>.+)")
+
+
+def line(unknown: Unknown) -> str:
+    """A comment of a learnt scenario that says so."""
+    return f"# unknown: {unknown.key} = {unknown.value}, {unknown.low} to {unknown.high}: {unknown.why}"
+
+
+def unknowns(file: str) -> list[Unknown]:
+    """What a scenario file says that it does not know; nothing of a scenario that is no file."""
+    path = Path(file)
+    if not path.is_file():
+        return []
+    found = (LINE.fullmatch(text) for text in path.read_text("utf-8").splitlines())
+    return [Unknown(**match.groupdict()) for match in found if match]
+
+
+def answers(found: list[Unknown], best: list[str], again: Callable[[str, str], Recommendation]) -> list[str]:
+    """Whether other disciplines are best where what is not known is at the ends of its range.
+
+    `again`: recommends with another value of a key.
+    """
+    lines = []
+    for each in found:
+        others = {end: again(each.key, end).best() for end in (each.low, each.high)}
+        changed = [f"at {end} {', '.join(other)}" for end, other in others.items() if set(other) != set(best)]
+        said = f"other disciplines are best: {'; '.join(changed)}" if changed else "the same are best"
+        lines.append(f"{each.key} is not known: from {each.low} to {each.high} {said}")
+    return lines

@@ -1,0 +1,247 @@
+"""Scenarios learnt from captures of scenarios: what is told is right, and what cannot be told is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Program
+
+import sluicegate as sg
+from sluicegate.learn.learnt import learn
+from sluicegate.learn.model import Learnt
+from sluicegate.learn.unknown import unknowns
+from sluicegate.learn.write import text as text_of
+from sluicegate.learn.write import write
+
+INSIDE = "172.16.0.0/12"
+FLOWS = """
+[[flows]]
+kind = "tcp"
+count = 4
+rtts = ["30 ms", "45 ms"]
+[[flows]]
+name = "voip"
+kind = "udp"
+rate = "64 kbit/s"
+packet_size = "200 B"
+count = 2
+[[flows]]
+name = "backup"
+kind = "udp"
+rate = "4 Mbit/s"
+[run]
+duration = "10 s"
+"""
+
+
+def captured(folder: Path, scenario: str, two_way: bool = False) -> list[Path]:
+    """Captures of a scenario before and behind its queues, and on the way back."""
+    back = ["reverse/arrivals", "reverse"] if two_way else ["bottleneck/back"]
+    places = {
+        link: folder / f"{link.replace('/', '-')}.pcapng" for link in ("bottleneck/arrivals", "bottleneck", *back)
+    }
+    sg.simulate(scenario, pcap=places)
+    return list(places.values())
+
+
+def learnt(folder: Path, network: str, queue: str, flows: str = FLOWS, two_way: bool = False) -> Learnt:
+    """What is learnt from captures of this; the scenario that is written is valid."""
+    text = f"[network]\n{network}\n[queue]\n{queue}\n{flows}"
+    done = learn(captured(folder, text, two_way), inside=[INSIDE])
+    write(done, folder / "learnt.toml")
+    sg.check(folder / "learnt.toml")
+    return done
+
+
+def test_a_link_with_drop_tail_is_learnt_back(tmp_path: Path) -> None:
+    network = 'rate = "10 Mbit/s"\ndelay = "10 ms"\nframing = "docsis"'
+    done = learnt(tmp_path, network, 'discipline = "drop_tail"\nlimit = 80')
+    rate, told = done.forward.rate, done.forward.told
+    assert rate is not None
+    assert told is not None
+    assert rate.bps == pytest.approx(10e6, rel=1e-6)
+    assert (rate.framing, rate.trace) == ("docsis", None)
+    assert (told.names, told.buffer.packets, told.buffer.full) == (("drop_tail",), 80, "packets")
+    # Headers of the opening take their time on links of hosts, ten times as fast.
+    assert sorted(done.rtts_ms.values()) == pytest.approx([30, 30, 45, 45], abs=0.1)
+    groups = {group.name: group for group in done.groups}
+    assert {name: (group.kind, group.count) for name, group in groups.items()} == {
+        "downloads": ("tcp", 4), "call": ("udp", 2), "flood": ("udp", 1),
+    }  # fmt: skip
+    assert groups["call"].keys["packet_size"] == "200 B"
+    assert sg.check(tmp_path / "learnt.toml")["network"]["framing"] == "18 B"
+    text = (tmp_path / "learnt.toml").read_text()
+    assert not re.search(r"10\.0\.0\.|172\.16\.", text)  # addresses have become groups
+    assert "172.16.0.1" in text_of(done, "learnt", True)
+
+
+@pytest.mark.parametrize(
+    ("queue", "names"),
+    [
+        ('discipline = "drop_tail"\nlimit = "60 kB"', ("drop_tail",)),
+        ('discipline = "codel"', ("codel",)),
+        ('discipline = "fq_codel"', ("fq_codel", "cake")),
+        ('discipline = "cake"', ("fq_codel", "cake")),
+        ('discipline = "pie"', ()),
+        ('discipline = "red"', ()),
+        ('discipline = "choke"', ()),
+        ('discipline = "blue"', ()),
+    ],
+)
+def test_a_discipline_is_told_by_its_signature_or_not_at_all(
+    tmp_path: Path, queue: str, names: tuple[str, ...]
+) -> None:
+    told = learnt(tmp_path, 'rate = "10 Mbit/s"\ndelay = "10 ms"', queue).forward.told
+    assert told is not None
+    assert told.names == names
+    if "kB" in queue:
+        assert (told.buffer.full, told.buffer.bytes) == ("bytes", pytest.approx(60_000, rel=0.03))  # of 1500 bytes each
+
+
+def test_marks_of_codel_are_told_like_its_drops(tmp_path: Path) -> None:
+    flows = '[[flows]]\nkind = "tcp"\ncount = 4\necn = true\n[run]\nduration = "10 s"\n'
+    done = learnt(tmp_path, 'rate = "10 Mbit/s"\ndelay = "10 ms"', 'discipline = "codel"\necn = true', flows)
+    assert done.forward.told is not None
+    assert done.forward.told.names == ("codel",)
+    assert done.groups[0].keys["ecn"] is True
+
+
+def test_a_rate_that_varies_is_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "steps.csv").write_text("time_s,rate_bps\n0,8000000\n2,2000000\n4,5000000\n")
+    trace = tmp_path / "steps.csv"
+    done = learnt(tmp_path, f'trace = "{trace}"\ntrace_period = "6 s"\ndelay = "10 ms"', 'discipline = "drop_tail"')
+    rate = done.forward.rate
+    assert rate is not None
+    assert rate.trace is not None
+    times, found = rate.trace
+    for time, bps in ((1, 8e6), (3, 2e6), (5, 5e6), (7, 8e6)):
+        at = int(time / (times[1] - times[0]))
+        assert found[at] == pytest.approx(bps, rel=0.01)
+    assert (tmp_path / "learnt.rate.csv").read_text().startswith("time_s,rate_bps\n")
+
+
+def test_both_directions_are_learnt_where_both_were_captured(tmp_path: Path) -> None:
+    network = 'rate = "8 Mbit/s"\ndelay = "10 ms"\nframing = "atm"\nreverse.rate = "1 Mbit/s"'
+    up = '[[flows]]\nkind = "tcp"\ndirection = "reverse"\n'
+    done = learnt(tmp_path, network, 'discipline = "drop_tail"\nlimit = 50', up + FLOWS, two_way=True)
+    assert done.forward.rate is not None
+    assert done.back.rate is not None
+    assert (done.forward.rate.framing, done.back.rate.framing) == ("atm", "atm")
+    assert done.forward.rate.bps == pytest.approx(8e6, rel=1e-4)
+    assert done.back.rate.bps == pytest.approx(1e6, rel=1e-4)
+    assert [group.name for group in done.groups if not group.down] == ["uploads"]
+    assert 'direction = "reverse"' in text_of(done, "learnt", False)
+
+
+def test_exchanges_become_connection_vectors(tmp_path: Path) -> None:
+    (tmp_path / "web.cvec").write_text("".join(
+        f"SEQ {at * 400_000} 2 {at} {at}\nr 40000\n> 300\nt 50000\n< 4000\nt 200000\n> 500\nt 20000\n< 20000\n"
+        for at in range(1, 11)
+    ))  # fmt: skip
+    flows = f'[[flows]]\nkind = "connections"\nvectors = "{tmp_path / "web.cvec"}"\n[run]\nduration = "8 s"\n'
+    done = learnt(tmp_path, 'rate = "20 Mbit/s"\ndelay = "10 ms"', 'discipline = "drop_tail"', flows)
+    found = sg.vectors(tmp_path / "learnt.cvec")
+    assert (found.connections, found.exchanges) == (10, 20)
+    assert (found.initiator_bytes, found.acceptor_bytes) == (10 * 800, 10 * 24_000)
+    waits = [
+        int(line.split()[1]) for line in (tmp_path / "learnt.cvec").read_text().splitlines() if line.startswith("t ")
+    ]
+    # What the servers and users took, within what a packet takes on the links and ticks of the clock.
+    assert waits == [pytest.approx(wait, abs=3000) for wait in [50_000, 200_000, 20_000] * 10]
+    assert done.forward.rate is not None  # a response's packets follow each other
+    assert done.forward.rate.bps == pytest.approx(20e6, rel=1e-6)
+
+
+def test_what_is_not_known_is_said_and_recommend_tells_whether_it_matters(sluicegate: Program, tmp_path: Path) -> None:
+    flows = (
+        '[[flows]]\nname = "calls"\nkind = "udp"\nrate = "64 kbit/s"\npacket_size = "200 B"\n[run]\nduration = "10 s"\n'
+    )
+    text = f'[network]\nrate = "20 Mbit/s"\ndelay = "10 ms"\n{flows}'
+    sluicegate("learn", *captured(tmp_path, text)[:2], "--inside", INSIDE, "-o", "calm.toml")  # nothing ever waits
+    found = unknowns(str(tmp_path / "calm.toml"))
+    assert [each.key for each in found] == ["network.delay", "network.rate"]
+    done = sluicegate("recommend", "calm.toml", "--disciplines", "drop_tail,codel", "--seeds", "2")
+    assert "network.rate is not known: from " in done.stdout
+    assert "network.delay is not known: from 5 ms to 100 ms" in done.stdout
+    done = sluicegate(
+        "recommend", "calm.toml", "--disciplines", "drop_tail,codel", "--seeds", "2", "--set", "network.rate=1 Mbit/s"
+    )
+    assert "network.rate is not known" not in done.stdout
+
+
+@pytest.mark.parametrize("framing", ["none", "ethernet", "ptm"])
+def test_one_place_behind_the_queue_tells_rate_and_framing(tmp_path: Path, framing: str) -> None:
+    keys = "" if framing == "none" else f'\nframing = "{framing}"'
+    text = (
+        f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"{keys}\n[queue]\ndiscipline = "drop_tail"\nlimit = 80\n{FLOWS}'
+    )
+    _, behind, back = captured(tmp_path, text)
+    done = learn([behind, back], inside=[INSIDE])
+    write(done, tmp_path / "learnt.toml")
+    sg.check(tmp_path / "learnt.toml")
+    rate = done.forward.rate
+    assert rate is not None
+    assert rate.framing == framing
+    assert rate.bps == pytest.approx(10e6, rel=0.001)
+    assert done.forward.told is None
+    assert any("no queue lies between" in remark for remark in done.remarks)
+    # The opening met a queue, and so did all that followed: nothing of it is known from here.
+    found = sorted(done.rtts_ms.values())
+    assert all(30 <= each < 100 for each in found)
+
+
+def test_one_place_before_the_queue_tells_no_rate(tmp_path: Path) -> None:
+    text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "drop_tail"\nlimit = 80\n{FLOWS}'
+    before, _, back = captured(tmp_path, text)
+    done = learn([before, back], inside=[INSIDE])
+    assert done.forward.rate is None
+    [unknown] = done.unknown
+    assert unknown.key == "network.rate"
+
+
+def test_what_is_learnt_recommends_what_the_truth_does(tmp_path: Path) -> None:
+    text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "drop_tail"\nlimit = 200\n{FLOWS}'
+    write(learn(captured(tmp_path, text), inside=[INSIDE]), tmp_path / "learnt.toml")
+    best = [
+        sg.recommend(each, disciplines="drop_tail,codel,fq_codel", seeds=2, progress=False).best()
+        for each in (text, tmp_path / "learnt.toml")
+    ]
+    assert best[0] == best[1] == ["fq_codel"]
+
+
+def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> None:
+    text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "drop_tail"\nlimit = 50\n{FLOWS}'
+    files = captured(tmp_path, text)
+    done = sluicegate("learn", *files, "--inside", INSIDE, "-o", "learnt.toml", "--keep-addresses")
+    assert "discipline: drop_tail" in done.stdout
+    assert "full with packets" in done.stdout
+    assert "# 10.0.0.1 port 10000 to 172.16.0.1 port 5001, tcp" in (tmp_path / "learnt.toml").read_text()
+    sluicegate("check", "learnt.toml")
+    done = sluicegate(
+        "learn", *files, "--inside", INSIDE, "-o", "again.toml",
+        "--check", "--disciplines", "fq_codel", "--report", "page.html",
+    )  # fmt: skip
+    assert "simulated: throughput" in done.stdout
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Waiting times" in page
+    assert "10.0.0.1" not in page
+    # One that is cut gives what comes before, and says so.
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(files[1].read_bytes()[:400_050])
+    done = sluicegate("learn", files[0], cut, files[2], "--inside", INSIDE, "-o", "short.toml")
+    assert "damaged at byte" in done.stdout
+
+
+def test_bad_input_is_answered(tmp_path: Path) -> None:
+    text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n{FLOWS}'.replace("10 s", "2 s")
+    files = captured(tmp_path, text)
+    with pytest.raises(sg.ScenarioError, match="say it with --inside"):
+        learn(files)
+    with pytest.raises(sg.ScenarioError, match='inside = "home": an address or a prefix'):
+        learn(files, inside=["home"])
+    with pytest.raises(sg.ScenarioError, match="no capture given"):
+        learn([])
+    with pytest.raises(FileNotFoundError):
+        learn("missing.pcap")

@@ -1,0 +1,210 @@
+"""Random scenarios simulated, captured, learnt back and compared: how far `sluicegate learn` is right where the truth
+is known.
+
+python tools/learn_proof.py [--count 20] [--first 1] [--ranking] [--write docs/learn.md] [--keep FILE]
+
+Each scenario is a link of a kind that is bundled (plain wires, framings, DSL, cable, LTE, Wi-Fi, satellite), one of ten
+disciplines, transfers between Linux's hosts, and often calls, a flood or web users. Criteria: the rate within 1 %, base
+round trips within 1 ms or 2 %, the buffer within 10 % where it was full, the discipline right or "not told", and, with
+--ranking, the same best disciplines of `recommend`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import sluicegate as sg
+from sluicegate.learn.learnt import learn
+from sluicegate.learn.model import Learnt
+from sluicegate.learn.rate import framed
+from sluicegate.learn.write import write
+from sluicegate.quantities import in_base_unit, toml_inline
+
+DISCIPLINES = ["drop_tail", "red", "choke", "codel", "pie", "blue", "fq_codel", "cake", "sfq", "fq_pie"]
+LINKS = ["wire", "ethernet", "pppoe", "ptm", "dsl", "cable", "lte", "wifi", "satellite"]
+RANKED = "drop_tail,codel,pie,fq_codel,cake"
+"""What is ranked: each with its defaults for the link, which `recommend` chooses."""
+
+INSIDE = "172.16.0.0/12"
+"""Where receivers are in captures of the simulator."""
+
+
+@dataclass
+class Row:
+    """What one scenario showed; None where there was nothing to compare."""
+
+    number: int
+    link: str
+    discipline: str
+    rate_error: float | None = None
+    rtt_error_ms: float | None = None
+    rtt_right: bool | None = None
+    buffer_error: float | None = None
+    told: str = ""
+    told_right: bool | None = None
+    same_best: bool | None = None
+    failure: str = ""
+
+
+def scenario(number: int) -> tuple[str, str, dict[str, Any]]:
+    """The kind of link, the discipline, and the scenario with this number."""
+    pick = random.Random(number)
+    kind, discipline = pick.choice(LINKS), DISCIPLINES[number % len(DISCIPLINES)]
+    rate = round(10 ** pick.uniform(0.3, 1.8), 1)  # 2 to 63 Mbit/s
+    network: dict[str, Any] = {"rate": f"{rate} Mbit/s", "delay": f"{pick.choice([2, 5, 10, 20, 40])} ms"}
+    if kind in ("ethernet", "pppoe", "ptm"):
+        network["framing"] = kind
+    elif kind == "dsl":
+        rate = pick.choice([8, 16])
+        network |= {"rate": f"{rate} Mbit/s", "framing": "atm", "reverse": {"rate": "1 Mbit/s"}}
+    elif kind == "cable":
+        rate = 50
+        network |= {"rate": "50 Mbit/s", "framing": "docsis", "reverse": {"rate": "10 Mbit/s", "jitter": "6 ms"}}
+    elif kind in ("lte", "wifi"):
+        rate = 10 if kind == "lte" else 40
+        del network["rate"]
+        network["trace"] = kind
+        if kind == "wifi":
+            network |= {"trace_period": "10 s", "jitter": "3 ms"}
+    elif kind == "satellite":
+        rate = 25
+        network |= {"rate": "25 Mbit/s", "delay": "270 ms", "burst_start": 0.0001, "burst_end": 0.2, "burst_loss": 0.5}
+    queue: dict[str, Any] = {"discipline": discipline}
+    if discipline == "drop_tail":
+        queue["limit"] = pick.choice([50, 100, 200, "100 kB"])
+    flows: list[dict[str, Any]] = [
+        {
+            "name": "transfers",
+            "kind": "tcp",
+            "count": pick.randint(2, 8),
+            "algorithm": pick.choice(["cubic", "cubic", "reno"]),
+        }
+    ]
+    if kind != "satellite" and pick.random() < 0.5:
+        flows[0] |= {"rtt": "30 ms", "rtt_max": "120 ms"} if network["delay"] in ("2 ms", "5 ms", "10 ms") else {}
+    if "reverse" in network and pick.random() < 0.7:
+        flows.append({"name": "upload", "kind": "tcp", "direction": "reverse"})
+    if pick.random() < 0.6:
+        flows.append(
+            {"name": "calls", "kind": "udp", "rate": "64 kbit/s", "packet_size": "200 B", "count": pick.randint(1, 4)}
+        )
+    if pick.random() < 0.3:
+        flows.append({"name": "backup", "kind": "udp", "rate": f"{round(rate * pick.uniform(0.2, 0.7), 2)} Mbit/s"})
+    if pick.random() < 0.3:
+        flows.append({"name": "web", "kind": "http", "count": 20})
+    return kind, discipline, {
+        "network": network, "queue": queue, "flows": flows,
+        "run": {"duration": "20 s", "warmup": "5 s", "seed": number},
+    }  # fmt: skip
+
+
+def text_of(described: dict[str, Any]) -> str:
+    """A scenario as a text."""
+    return "\n".join(f"{key} = {toml_inline(value)}" for key, value in described.items()) + "\n"
+
+
+def prove(number: int, ranking: bool, folder: Path) -> Row:
+    """Simulate, capture, learn and compare one."""
+    kind, discipline, described = scenario(number)
+    row = Row(number, kind, discipline)
+    text = text_of(described)
+    two_way = "reverse" in described["network"]
+    links = [
+        "bottleneck/arrivals",
+        "bottleneck",
+        *(["reverse/arrivals", "reverse"] if two_way else ["bottleneck/back"]),
+    ]
+    places = {link: folder / f"{at}.pcapng" for at, link in enumerate(links)}
+    truth = sg.simulate(text, warmup="0 s", pcap=places)  # what is captured is all measured
+    try:
+        learnt = learn(list(places.values()), inside=[INSIDE])
+        write(learnt, folder / "learnt.toml")
+        sg.check(folder / "learnt.toml")
+    except sg.ScenarioError as error:
+        row.failure = str(error).replace(f"{folder}/", "")
+        return row
+    compare(row, truth, learnt)
+    if ranking:
+        best = [
+            set(sg.recommend(each, disciplines=RANKED, seeds=3, progress=False).best())
+            for each in (text, folder / "learnt.toml")
+        ]
+        row.same_best = best[0] == best[1]
+        if not row.same_best:
+            row.failure = f"best {', '.join(sorted(best[0]))}; learnt {', '.join(sorted(best[1]))}"
+    return row
+
+
+def compare(row: Row, truth: sg.Run, learnt: Learnt) -> None:
+    """Set what was learnt beside the truth."""
+    way = learnt.forward
+    [link] = truth.links.filter(truth.links["link"] == "bottleneck").to_dicts()
+    if way.rate is not None:
+        real = link["rate_bps"]
+        framing = scenario(row.number)[2]["network"].get("framing", "none")
+        if way.rate.framing is None and way.passage is not None:
+            sizes = way.passage.size[way.passage.sent]
+            real *= sizes.sum() / framed(sizes, framing).sum()
+        row.rate_error = way.rate.bps / real - 1
+    flows = {f"10.0.0.{flow}": rtt for flow, rtt in truth.flows.select("flow", "base_rtt_ns").iter_rows()}
+    if learnt.flows is not None:
+        known = {each["id"]: each for each in learnt.flows.to_dicts()}
+        off = []
+        for flow, rtt in learnt.rtts_ms.items():
+            sender = next((known[flow][end] for end in ("source", "destination") if known[flow][end] in flows), None)
+            if sender is not None and flows[sender] is not None:
+                off.append((rtt - flows[sender] / 1e6, flows[sender] / 1e6))
+        if off:
+            row.rtt_error_ms = max((error for error, _ in off), key=abs)
+            row.rtt_right = all(abs(error) <= max(1, 0.02 * rtt) for error, rtt in off)
+    if way.told is None:
+        return
+    row.told = " or ".join(way.told.names) or "not told"
+    row.told_right = row.discipline in way.told.names if way.told.names else None
+    if row.discipline == "drop_tail" and link["drops_packets"] and way.told.buffer.full:
+        limit, found = truth.summary["scenario"]["queue"]["limit"], way.told.buffer
+        real = in_base_unit(limit) if isinstance(limit, str) and limit.endswith("B") else int(str(limit).split()[0])
+        row.buffer_error = (found.bytes if found.full == "bytes" else found.packets) / real - 1
+
+
+def main() -> None:
+    """Prove some, print the table and what it sums up to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--ranking", action="store_true")
+    parser.add_argument("--keep", type=Path)
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", sg.ScenarioWarning)
+    rows = []
+    for number in range(asked.first, asked.first + asked.count):
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(prove(number, asked.ranking, Path(folder)))
+        print(json.dumps(asdict(rows[-1])), flush=True)
+        if asked.keep:
+            asked.keep.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows), "utf-8")
+    for name, right in criteria(rows).items():
+        print(f"{name}: {sum(right)} of {len(right)}", file=sys.stderr)
+
+
+def criteria(rows: list[Row]) -> dict[str, list[bool]]:
+    """Each criterion, and whether it is met by each scenario in which there was something to compare."""
+    return {
+        "rate within 1 %": [abs(row.rate_error) <= 0.01 for row in rows if row.rate_error is not None],
+        "base round trips within 1 ms or 2 %": [row.rtt_right for row in rows if row.rtt_right is not None],
+        "buffer within 10 %": [abs(row.buffer_error) <= 0.1 for row in rows if row.buffer_error is not None],
+        "discipline right where told": [row.told_right for row in rows if row.told_right is not None],
+        "same best disciplines": [row.same_best for row in rows if row.same_best is not None],
+    }
+
+
+if __name__ == "__main__":
+    main()
