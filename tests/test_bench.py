@@ -86,6 +86,7 @@ def test_two_percent_fail_until_it_is_kept_with_a_reason(
     kept = {"a, instructions per packet": {"cost": 1000.0, "reason": "as it was"}}
     costs.write_text(json.dumps({"compiler": gate.compiler(), "costs": kept}))
     monkeypatch.setattr(gate, "COSTS", costs)
+    monkeypatch.delenv("CI", raising=False)
 
     def run(cost: float, *arguments: str) -> str:
         monkeypatch.setattr(gate, "measure", lambda: {"a, instructions per packet": cost})
@@ -107,6 +108,9 @@ def test_two_percent_fail_until_it_is_kept_with_a_reason(
     assert "+0.00%" in run(1020.0)
     costs.write_text(costs.read_text().replace(gate.compiler(), "rustc 1.0"))
     assert "not comparable" in run(2000.0)
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(SystemExit, match=r"not comparable: kept with rustc 1\.0, here is"):
+        run(2000.0)
 
 
 def test_the_gate_keeps_each_cost_that_it_measures() -> None:
@@ -119,3 +123,22 @@ def test_the_gate_keeps_each_cost_that_it_measures() -> None:
     ]
     assert list(kept) == measured
     assert all(each["reason"] for each in kept.values())
+
+
+def test_what_the_gate_cannot_count_fails_where_nobody_reads_what_it_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    import gate
+
+    costs = tmp_path / "costs.json"
+    costs.write_text(json.dumps({"compiler": gate.compiler(), "costs": {}}))
+    monkeypatch.setattr(gate, "COSTS", costs)
+    monkeypatch.setattr(gate, "measure", dict)
+    monkeypatch.setattr(gate.shutil, "which", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["gate.py"])
+    monkeypatch.delenv("CI", raising=False)
+    gate.main()
+    assert "instructions are not counted: valgrind is missing" in capsys.readouterr().out
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(SystemExit, match="instructions are not counted: valgrind is missing"):
+        gate.main()

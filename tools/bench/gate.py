@@ -2,8 +2,11 @@
 
 Instructions are callgrind's, of the difference of two runs of one scenario, so that what comes before and after the
 simulation is in neither; they repeat to 10⁻⁵, whatever else the machine does. Bytes are the slope of the most memory
-that a process has held. costs.json keeps both with the code. A change of more than 1 % (bytes: 6 %) fails until
-`--acknowledge` keeps the new numbers with a reason, which then is in the commit: a fall, too, lest it be lost again.
+that a process has held. costs.json keeps both with the code. A change of more than 1 % fails until `--acknowledge`
+keeps the new numbers with a reason, which then is in the commit: a fall, too, lest it be lost again.
+
+What cannot be counted or compared here, without valgrind or with another compiler, is said, and fails where nobody
+reads what is said: where the environment has `CI`.
 """
 
 from __future__ import annotations
@@ -20,16 +23,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 import dumbbell
 
 SCENARIOS = Path(__file__).parents[2] / "python/sluicegate/scenarios"
 COSTS = Path(__file__).with_name("costs.json")
 INSTRUCTIONS, BYTES = "instructions per packet", "bytes per flow"
-#: The change that fails, as a part of what is kept. Bytes mostly repeat to 0.4 %, but the same build at times takes 5 %
-#: more with access links, why is not known.
-ALLOWED = {INSTRUCTIONS: 0.01, BYTES: 0.06}
+#: The change that fails, as a part of what is kept.
+ALLOWED = 0.01
 
 LINUX = partial(dumbbell.scenario, queue="drop_tail", profile="linux")
 
@@ -80,7 +81,9 @@ def process(text: str, sets: dict[str, str], *before: str) -> tuple[int, int, st
     """Packets that left the links in a process with one run, the most KiB that it held, and what it wrote to stderr."""
     whole = {"run.warmup": "0 s", **sets}
     command = [*before, sys.executable, "-c", RUN, *(f"{key}={value}" for key, value in whole.items())]
-    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    # What the thread that sets a run up leaves free is free for the run's own, too, or not, by which arena of malloc's
+    # each has: 2 MiB, which 9,000 flows would show as 5 % of theirs. With one arena it always is.
+    environment = os.environ | {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment)
     if done.returncode:
         sys.exit(done.stderr)
@@ -101,9 +104,9 @@ def per_packet(name: str) -> float:
 
 def per_flow(name: str) -> float:
     """Bytes for each flow of one of `FLOWS`."""
-    # Medians: the system may take pages back from a process that is kept waiting.
+    # Memory lies elsewhere in each run, and a page more is touched here and there: the least repeats to 0.3 %.
     few, many = (
-        median(process(FLOWS[name](flows), {"run.duration": "2 s"})[1] for _ in range(3)) for flows in (FEW, MANY)
+        min(process(FLOWS[name](flows), {"run.duration": "2 s"})[1] for _ in range(3)) for flows in (FEW, MANY)
     )
     return round((many - few) * 1024 / (MANY - FEW), 1)
 
@@ -133,26 +136,35 @@ def main() -> None:
         parser.error("--acknowledge: a reason in words, which whoever reads the history understands")
     kept = json.loads(COSTS.read_text("utf-8"))
     today, same = compiler(), compiler() == kept["compiler"]
+    missing = []
     if not shutil.which("valgrind"):
-        print("instructions are not counted: valgrind is missing (Debian: apt-get install valgrind)")
+        missing.append("instructions are not counted: valgrind is missing (Debian: apt-get install valgrind)")
         if given.acknowledge:
-            sys.exit("nothing is kept")
+            sys.exit(f"{missing[0]}; nothing is kept")
     costs, changed = measure(), []
     for name, cost in costs.items():
         before = kept["costs"].get(name, {"cost": 0.0})["cost"]
         change = cost / before - 1 if before else 1.0
         print(f"{name:42} {cost:10.1f} {change:+7.2%}")
-        if abs(change) > ALLOWED[name.rsplit(", ", 1)[1]] or not same:
+        if abs(change) > ALLOWED or not same:
             kept["costs"][name] = {"cost": cost, "reason": given.acknowledge}
             changed.append(name)
     if given.acknowledge:
         kept["compiler"] = today
         COSTS.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", "utf-8")
         print(f"kept in {COSTS.name}")
-    elif not same:
-        print(f"not comparable: kept with {kept['compiler']}, here is {today}")
+        return
+    if not same:
+        missing.append(
+            f"not comparable: kept with {kept['compiler']}, here is {today}: "
+            'on the commit before, make bench-gate REASON="another compiler"'
+        )
     elif changed:
         sys.exit(f'changed by more than may be: {"; ".join(changed)}\nif that is right: make bench-gate REASON="why"')
+    told = "\n".join(missing)
+    if told and os.environ.get("CI"):
+        sys.exit(told)
+    print(told, end="\n" if told else "")
 
 
 if __name__ == "__main__":
