@@ -2,7 +2,7 @@
 
 use super::receive::Receiver;
 use super::rtt::doubled;
-use super::sender::{Opened, Sender, SenderConfig};
+use super::sender::{Episode, Opened, Sender, SenderConfig};
 use crate::connection::{Congestion, SendCounters};
 use crate::host::{Host, RtoConfig};
 use crate::segment::{Flags, Options, Segment};
@@ -67,7 +67,7 @@ pub struct End {
 
 impl End {
     /// Bytes beside itself of one that has written, but for its controller and its queues: its sender is made at the first write.
-    pub const SENDER: usize = size_of::<Sender>();
+    pub const SENDER: usize = size_of::<Sender>() + size_of::<Episode>();
 
     /// The end that opens a connection when its application first writes, the one that waits for it, or one that is open.
     #[must_use]
