@@ -100,8 +100,8 @@ def rate(passage: Passage) -> LinkRate | None:
     # Where nothing waited, too, a packet took from its arrival on: without those, times of no rate would be missing.
     took = np.maximum(left - passage.begun, 1).astype(float)
     times, found = over_time(left - left[0] + int(took[0]), took, passage.size[passage.sent] * 8.0)
-    # They make the rate too low, as what waits for a rate is counted and a rate that waits for packets is not; packets that
-    # left back to back alone make it too high.
+    # They make the rate too low, as what waits for a rate is counted and a rate that waits for packets is not; packets
+    # that left back to back alone make it too high.
     half = max(half, float(sizes.sum() * 8e9 / gaps.sum() - found.mean()))
     return LinkRate(float(found.mean()), half, None, (times, found), int(use.sum()), busy)
 
