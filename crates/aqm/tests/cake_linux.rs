@@ -69,6 +69,7 @@ fn params(tc: &Tc) -> CakeParams {
             AtmMode::Ptm => Atm::Ptm,
         },
         ingress: tc.ingress,
+        nat: None,
         wash: tc.wash,
         memlimit: (tc.memlimit > 0).then_some(Size::Bytes(tc.memlimit.into())),
         limit: None,

@@ -14,7 +14,7 @@ use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::Vectors;
 use sluicegate_netsim::{QueuedPacket, SimPacket};
-use sluicegate_tcp::{Connection, Host, linux};
+use sluicegate_tcp::{Connection, Host, Segment, linux};
 
 /// The most that a scenario may take. It is the same everywhere, so that a scenario is valid on every machine or none.
 const MOST: f64 = 8.0 * (1u64 << 30) as f64;
@@ -37,14 +37,17 @@ const OCTAVE: f64 = 128.0;
 const CARRIES: f64 = 512.0;
 const SPREAD: f64 = 1024.0;
 
-/// Bytes of a packet in the network: as it is sent, as it is queued, in memory of which a half may be free, and as what happens to
+/// Bytes of a packet in the network: as it is sent, as it is queued, in memory of which a ninth may be free, and as what happens to
 /// it next. Where there are few, what holds them is copied to memory of twice the size when it is full: three times as much.
-const PACKET: f64 = (size_of::<SimPacket>() + 2 * size_of::<QueuedPacket>() + 64) as f64;
+fn packet(host: Option<&Host>) -> f64 {
+    let whole = if host.is_some_and(|host| host.is_linux() || host.sack()) { size_of::<Segment>() } else { 0 };
+    (size_of::<SimPacket>() + whole + size_of::<QueuedPacket>() * 9 / 8 + 64) as f64
+}
 const FEW: f64 = 131_072.0;
 
 /// Bytes of what Linux's hosts remember of a packet until it is acknowledged (48 B in their queue, 40 B for a controller that asks
-/// for rate samples): three times, for the same reason.
-const RECORD: f64 = 3.0 * (48.0 + 40.0);
+/// for rate samples), in rings of which a half may be free.
+const RECORD: f64 = 2.0 * (48.0 + 40.0);
 
 /// How many times what its path holds a sender may remember: twice in slow start, which doubles the window until it hears of the
 /// first loss a round trip later, and as much again in four more round trips at half of it while repairs are lost. In the network
@@ -89,7 +92,7 @@ impl Memory {
         let long = count.min(path.rate * lifetime / (8.0 * SPREAD * group.source.packet_bytes().max(1) as f64));
         let octaves = (count * OCTAVE + long * CARRIES) * path.octaves(lifetime);
         let flows = count * (FLOW + ends(host)) + octaves + kept(&group.source, run);
-        let under_way = packets * PACKET + 2.0 * packets.min(FEW) * PACKET + records * RECORD;
+        let under_way = (packets + 2.0 * packets.min(FEW)) * packet(host) + records * RECORD;
         self.flows += count;
         self.bytes += flows + under_way;
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);

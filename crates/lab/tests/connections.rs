@@ -385,7 +385,7 @@ CONC 5000 0 1 1 4\nt< 20000\nc< 77\n";
         let mut sim = Sim::new(plan(REPLAYED, &[("flows.0.vectors", &file(text))]));
         let sum = Arc::new(AtomicU64::new(0));
         let shared = sum.clone();
-        let note = move |_: Time, packet: &sluicegate_netsim::SimPacket| {
+        let note = move |_: Time, packet: &sluicegate_netsim::SimPacket, _: &sluicegate_tcp::Segment| {
             shared.fetch_add(u64::from(packet.segment.len), Ordering::Relaxed);
         };
         assert!(sim.observe(name, Box::new(note)));

@@ -229,7 +229,7 @@ fn every_connection_is_a_flow_of_its_own_to_queues() {
     // For each connection when it was first and last seen, and how often its opening was answered.
     let seen: Arc<Mutex<BTreeMap<u32, u32>>> = Arc::default();
     let shared = seen.clone();
-    let note = move |_: Time, packet: &sluicegate_netsim::SimPacket| {
+    let note = move |_: Time, packet: &sluicegate_netsim::SimPacket, _: &sluicegate_tcp::Segment| {
         assert_eq!(packet.key().0, u64::from(packet.connection) << 1 | packet.to as u64);
         let first = packet.segment.seq == 0 && packet.segment.len > 0 && packet.flow == 0;
         *shared.lock().unwrap().entry(packet.connection).or_default() += u32::from(first);

@@ -57,7 +57,7 @@ fn ack_gaps(text: &str, link: &str) -> Vec<u64> {
     let notes = Arc::clone(&seen);
     sim.observe(
         link,
-        Box::new(move |time, packet| {
+        Box::new(move |time, packet, _| {
             if packet.to == End::Sender && packet.flow < 3 && time.as_secs() > 4.0 {
                 notes.lock().unwrap().push((packet.flow, time.0));
             }

@@ -18,7 +18,7 @@ use send_jitter::SendJitter;
 use slot::{Opening, Slot, Slots};
 use sluicegate_base::{Ecn, Span, Stream, Time};
 use sluicegate_tcp::connection::{Congestion, SendCounters};
-use sluicegate_tcp::{Connection, Flags, Host, Segment};
+use sluicegate_tcp::{Connection, Flags, Host, Plain, Segment};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -145,9 +145,9 @@ impl Endpoints {
             [&*plan.return_path, &*plan.path].into_iter().zip(flow.headers.map(|header| header.leg))
         });
         // A line knows beforehand what it will have sent; what it sends after the end is not sent.
-        let observer = Box::new(move |time, packet: &SimPacket| {
+        let observer = Box::new(move |time, packet: &SimPacket, segment: &Segment| {
             if time <= end {
-                observer(time, packet);
+                observer(time, packet, segment);
             }
         });
         self.network.paths.observe(at, crossed, observer);
@@ -197,13 +197,13 @@ impl Endpoints {
     /// Sends what one end of a connection has to send, and sets its timer; false when there is more, which an event will send.
     #[inline(never)]
     pub fn pump(&mut self, at: u32, end: End) -> bool {
-        self.pump_at(at, end, self.network.now())
+        self.pump_at(at, end, self.network.now(), 0)
     }
 
-    /// The same at `now`, which may be to come.
+    /// The same at `now`, which may be to come, when so many segments have been sent.
     #[inline(always)]
-    fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
-        let all = self.send_all(at, end, now);
+    fn pump_at(&mut self, at: u32, end: End, now: Time, sent: u32) -> bool {
+        let all = self.send_all(at, end, now, sent);
         if all {
             arm(&mut self.network.engine, self.slots.get(at), at, end);
         }
@@ -212,9 +212,9 @@ impl Endpoints {
 
     /// The same, but that its timer is left alone.
     #[inline(always)]
-    fn send_all(&mut self, at: u32, end: End, now: Time) -> bool {
+    fn send_all(&mut self, at: u32, end: End, now: Time, sent: u32) -> bool {
         let slot = self.slots.get(at);
-        for sent in 0..BURST {
+        for sent in sent..BURST {
             if !send_one(&mut self.network, &mut self.flows, slot, end, now) {
                 self.network.engine.work(sent.into());
                 return true;
@@ -251,7 +251,7 @@ impl Endpoints {
             sent[0] += 1;
             sent[1] += u64::from(bytes);
             let header = state.headers[End::Receiver as usize];
-            let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Segment::default() };
+            let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Plain::default() };
             let place = self.network.packets.add(packet);
             if let Some(time) = self.network.launch(place, now) {
                 self.will_be_counted(place, time);
@@ -379,14 +379,20 @@ impl Endpoints {
 /// Sends one segment of a connection's end, if it has one to send at `now`.
 #[inline(always)]
 fn send_one(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, end: End, now: Time) -> bool {
-    let connection = &mut slot.ends[end as usize];
-    if !connection.may_send() {
+    if !slot.ends[end as usize].may_send() {
         return false;
     }
+    let place = network.packets.take();
+    send_in(place, network, states, slot, end, now)
+}
+
+/// The same of an end that may have one, in a packet's place, which is given up if it has none.
+#[inline(always)]
+fn send_in(place: u32, network: &mut Network, states: &mut [FlowState], slot: &mut Slot, end: End, now: Time) -> bool {
+    let connection = &mut slot.ends[end as usize];
     let Network { shared: Shared { engine, packets, flows, .. }, paths, .. } = network;
-    let place = packets.take();
-    let packet = packets.get(place);
-    if !connection.poll_into(now, &mut packet.segment) {
+    let (packet, segments) = packets.parts(place);
+    if !connection.poll_plain(now, &mut packet.segment, || segments.write(place)) {
         packets.release(place);
         return false;
     }
@@ -409,7 +415,7 @@ fn send_one(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, en
             return true;
         }
     }
-    let (event, time) = paths.travel(packet, sent);
+    let (event, time) = paths.travel(packet, (segments, place), sent);
     if let Some(time) = go_on(engine, place, packet, event, time) {
         // An event, lest both ends of paths without a queue go on for ever.
         slot.expected[to as usize] += u32::from(slot.early[to as usize]);
@@ -433,7 +439,7 @@ fn arm(engine: &mut Engine, slot: &mut Slot, at: u32, end: End) {
 #[inline(always)]
 fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
     packet.header = slot.headers[to as usize];
-    packet.bytes = slot.header_bytes + packet.segment.option_bytes() + packet.segment.len;
+    packet.bytes = slot.header_bytes + u32::from(packet.segment.option_bytes) + packet.segment.len;
     if packet.segment.flags.has(Flags::ECT) {
         packet.header.ecn = if packet.segment.flags.has(Flags::ECT1) { Ecn::Capable1 } else { Ecn::Capable0 };
     }

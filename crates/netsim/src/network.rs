@@ -22,10 +22,11 @@ use packet::{End, NONE, OWN_HOST, PacketPool, QueuedPacket, SimPacket, owner};
 use paths::Paths;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::Port;
+use sluicegate_tcp::Segment;
 use std::ops::{Deref, DerefMut};
 
-/// Sees each packet that a link or line has sent, when its last bit is out.
-pub type Observer = Box<dyn FnMut(Time, &SimPacket) + Send>;
+/// Sees each packet that a link or line has sent, with the whole of its segment, when its last bit is out.
+pub type Observer = Box<dyn FnMut(Time, &SimPacket, &Segment) + Send>;
 
 /// The network as it runs.
 pub struct Network {
@@ -115,16 +116,16 @@ impl Network {
     /// order of time.
     #[inline(always)]
     pub fn launch(&mut self, place: u32, sent: Time) -> Option<Time> {
-        let packet = self.shared.packets.get(place);
-        let (event, time) = self.paths.travel(packet, sent);
+        let (packet, segments) = self.shared.packets.parts(place);
+        let (event, time) = self.paths.travel(packet, (segments, place), sent);
         go_on(&mut self.shared.engine, place, packet, event, time)
     }
 
     /// A packet has reached a line that several paths share; when it will be at its end, if it gets there.
     #[inline(always)]
     pub fn cross(&mut self, place: u32, now: Time) -> Option<Time> {
-        let packet = self.shared.packets.get(place);
-        let (event, time) = self.paths.cross(packet, now);
+        let (packet, segments) = self.shared.packets.parts(place);
+        let (event, time) = self.paths.cross(packet, (segments, place), now);
         go_on(&mut self.shared.engine, place, packet, event, time)
     }
 
@@ -194,8 +195,8 @@ impl Network {
     pub fn advance_port(&mut self) -> Option<(u32, Time)> {
         let at = self.engine.port();
         let (sent, arrival) = self.act(at, |port, now, sink| port.advance(now, sink))?;
-        let packet = self.shared.packets.get(sent);
-        let (event, time) = self.paths.travel(packet, arrival);
+        let (packet, segments) = self.shared.packets.parts(sent);
+        let (event, time) = self.paths.travel(packet, (segments, sent), arrival);
         go_on(&mut self.shared.engine, sent, packet, event, time).map(|time| (sent, time))
     }
 

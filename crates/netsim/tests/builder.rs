@@ -221,7 +221,7 @@ fn a_source_of_ones_own_sends_what_it_says() {
     let mut sim = Sim::new(plan);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    assert!(sim.observe("tap", Box::new(move |time, packet| noted.lock().unwrap().push((time, packet.bytes)))));
+    assert!(sim.observe("tap", Box::new(move |time, packet, _| noted.lock().unwrap().push((time, packet.bytes)))));
     while sim.advance(10) {}
     let outcome = sim.finish();
     let mut own = Growing { rng: Stream::new(5, "flow/0/packets"), sent: 0 };
@@ -270,7 +270,7 @@ fn a_paced_flow_keeps_its_pace_over_a_link() {
     let noted = Arc::clone(&times);
     assert!(sim.observe(
         "out",
-        Box::new(move |time, packet| noted.lock().unwrap().extend((packet.segment.len == 1448).then_some(time)))
+        Box::new(move |time, packet, _| noted.lock().unwrap().extend((packet.segment.len == 1448).then_some(time)))
     ));
     while sim.advance(1000) {}
     let times = times.lock().unwrap();

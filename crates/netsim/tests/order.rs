@@ -294,7 +294,11 @@ fn what_happens_elsewhere_decides_no_tie() {
         let noted = Arc::clone(&seen);
         assert!(sim.observe(
             "meeting",
-            Box::new(move |time, packet| noted.lock().unwrap().push((time, packet.flow - first, packet.segment.seq)))
+            Box::new(move |time, packet, _| noted.lock().unwrap().push((
+                time,
+                packet.flow - first,
+                packet.segment.seq
+            )))
         ));
         while sim.advance(1 << 20) {}
         let seen = seen.lock().unwrap().clone();

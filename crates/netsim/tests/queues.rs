@@ -195,7 +195,7 @@ fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_
             let sent = Arc::clone(&counted);
             assert!(sim.observe(
                 "out",
-                Box::new(move |_, packet| {
+                Box::new(move |_, packet, _| {
                     sent.fetch_add(u64::from(packet.sent >= begin), Ordering::Relaxed);
                 })
             ));

@@ -1,7 +1,7 @@
 //! One end of a connection, of Linux's hosts or of the papers'.
 
 use crate::host::Host;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Options, Plain, Segment};
 use crate::{linux, papers};
 use sluicegate_base::{Span, Stream, Time};
 
@@ -121,14 +121,26 @@ impl Connection {
     }
 
     /// The same of a packet on which queues have written `label`; 0 when none has.
-    #[inline(always)]
     pub fn on_labelled(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        self.on_plain(&segment.plain(), || segment, ce, label, now);
+    }
+
+    /// The same of a segment whose rest is asked for where it matters.
+    #[inline(always)]
+    pub fn on_plain<'a>(
+        &mut self,
+        plain: &Plain,
+        whole: impl FnOnce() -> &'a Segment,
+        ce: bool,
+        label: u32,
+        now: Time,
+    ) {
         match self {
-            Connection::Papers(end) if end.is_open() && !segment.flags.has(Flags::SYN) => {
-                end.on_open_segment(segment, ce, label, now);
+            Connection::Papers(end) if end.is_open() && !plain.flags.has(Flags::SYN) => {
+                end.on_open_segment(plain, whole, ce, label, now);
             }
-            Connection::Papers(end) => end.on_segment(segment, ce, label, now),
-            Connection::Linux(end) => end.on_segment(segment, ce, now),
+            Connection::Papers(end) => end.on_segment(plain, whole, ce, label, now),
+            Connection::Linux(end) => end.on_segment(whole(), ce, now),
         }
     }
 
@@ -152,13 +164,30 @@ impl Connection {
         self.poll_into(now, &mut segment).then_some(segment)
     }
 
-    /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
-    #[inline(always)]
+    /// The same, written over `segment`; false, and nothing that counts there, when there is none.
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        let mut plain = Plain::default();
+        let sent = self.poll_plain(now, &mut plain, || segment);
+        if sent && plain.kinds == Options::NONE {
+            *segment = plain.into();
+        }
+        sent
+    }
+
+    /// The same: what every segment has is written over `plain`, and the whole, if it has more, where `whole` says.
+    #[inline(always)]
+    pub fn poll_plain<'a>(&mut self, now: Time, plain: &mut Plain, whole: impl FnOnce() -> &'a mut Segment) -> bool {
         match self {
-            Connection::Papers(end) if end.is_open() => end.poll_open(now, segment),
-            Connection::Papers(end) => end.poll_opening(now, segment),
-            Connection::Linux(end) => end.poll_into(now, segment),
+            Connection::Papers(end) if end.is_open() => end.poll_open(now, plain, whole),
+            Connection::Papers(end) => end.poll_opening(now, plain, whole),
+            Connection::Linux(end) => {
+                let segment = whole();
+                let sent = end.poll_into(now, segment);
+                if sent {
+                    *plain = segment.plain();
+                }
+                sent
+            }
         }
     }
 

@@ -33,4 +33,4 @@ pub use connection::Connection;
 pub use host::Host;
 pub use params::{Algorithm, Tcp, TcpParams};
 pub use profiles::{Profile, ProfileName};
-pub use segment::{Flags, Segment};
+pub use segment::{Flags, Plain, Segment};

@@ -1,7 +1,5 @@
 //! What two ends exchange.
 
-use core::mem::offset_of;
-
 /// The most ranges that one acknowledgement can report (RFC 2018: three beside timestamps; ns-2's `maxSackBlocks_`).
 pub const SACK_BLOCKS: usize = 3;
 
@@ -62,8 +60,8 @@ impl Flags {
     }
 }
 
-/// What hosts of today say beside, in options and the header; [`Options::NONE`] for others. Packed, so that what it says first
-/// lies with what every segment has.
+/// What hosts of today say beside, in options and the header; [`Options::NONE`] for others. Packed, so that a segment fills one
+/// cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, packed(2))]
 pub struct Options {
@@ -77,8 +75,6 @@ pub struct Options {
     pub echo: u32,
     /// The receiver's window in bytes.
     pub window: u32,
-    /// A range that came more than once (RFC 2883): where it begins, as a distance from the acknowledgement, and its bytes.
-    pub duplicate: (i32, u32),
     /// Marked bytes of the stream that have come, modulo 2²⁴ (RFC 9768, ECEB).
     pub ce_bytes: u32,
 }
@@ -110,29 +106,50 @@ impl Options {
     pub fn has_any(&self, kinds: u8) -> bool {
         self.kinds & kinds != 0
     }
+}
 
-    /// The range that came more than once, given the acknowledgement that reports it.
-    #[must_use]
-    pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
-        let (back, bytes) = self.duplicate;
-        let start = ack.saturating_add_signed(back.into());
-        self.has(Options::DUPLICATE).then(|| (start, start.saturating_add(bytes.into())))
+/// What every segment has. Sequence numbers count the bytes of the stream from 0 and do not wrap; the end of the stream counts as
+/// one more byte, the opening of a connection does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Plain {
+    /// The first byte that it carries.
+    pub seq: u64,
+    /// The next byte that its sender expects.
+    pub ack: u64,
+    /// How many bytes of the stream it carries.
+    pub len: u32,
+    /// Its flags.
+    pub flags: Flags,
+    /// What it says beside, as [`Options::kinds`] has it: if anything, the whole [`Segment`] tells.
+    pub kinds: u8,
+    /// See [`Segment::option_bytes`].
+    pub option_bytes: u8,
+}
+
+impl Plain {
+    /// Makes it a segment with nothing but these.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, seq: u64, len: u32, flags: Flags) {
+        *self = Plain { seq, len, flags, ..Plain::default() };
     }
 
-    /// Reports this range beside that acknowledgement; one too far from it is left out.
-    pub fn report(&mut self, ack: u64, (start, end): (u64, u64)) {
-        let back = i32::try_from(start.wrapping_sub(ack) as i64);
-        if let (Ok(back), Ok(bytes)) = (back, u32::try_from(end.saturating_sub(start))) {
-            self.duplicate = (back, bytes);
-            self.kinds |= Options::DUPLICATE;
-        }
+    /// What follows the last byte that it carries, the end of the stream counted.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.seq.saturating_add(u64::from(self.len) + u64::from(self.flags.has(Flags::FIN)))
+    }
+
+    /// Whether it takes space in the stream, and so wants an acknowledgement.
+    #[must_use]
+    pub fn occupies(&self) -> bool {
+        self.len > 0 || self.flags.has(Flags::FIN)
     }
 }
 
-/// A TCP segment. What every one has comes first. Sequence numbers count the bytes of the stream from 0 and do not wrap; the
-/// end of the stream counts as one more byte, the opening of a connection does not count.
+/// A TCP segment: what a [`Plain`] one has, and what hosts of today say beside.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Segment {
     /// The first byte that it carries.
     pub seq: u64,
@@ -142,27 +159,43 @@ pub struct Segment {
     pub len: u32,
     /// Its flags.
     pub flags: Flags,
+    /// How many ranges its sender reports, if `options` says that it does.
+    pub count: u8,
     /// What hosts of today say beside.
     pub options: Options,
-    /// How many ranges its sender reports, if `options` says that it does, and their starts and ends as distances from `ack`:
-    /// see [`report`](Segment::report) and [`ranges`](Segment::ranges).
-    pub count: u8,
-    #[allow(missing_docs)]
+    /// The starts and ends of these ranges as distances from `ack`: see [`report`](Segment::report) and
+    /// [`ranges`](Segment::ranges). The last has a range that came more than once, if `options` says so.
     pub sacks: [(u32, u32); SACK_BLOCKS],
+}
+
+const _: () = assert!(size_of::<Segment>() == 64, "one cache line");
+
+impl From<Plain> for Segment {
+    fn from(Plain { seq, ack, len, flags, .. }: Plain) -> Segment {
+        Segment { seq, ack, len, flags, ..Segment::default() }
+    }
 }
 
 impl PartialEq for Segment {
     fn eq(&self, other: &Segment) -> bool {
-        let plain = |it: &Segment| (it.seq, it.ack, it.len, it.flags, it.options);
-        plain(self) == plain(other) && self.ranges().eq(other.ranges())
+        let all = |it: &Segment| (it.plain(), it.options, it.duplicate());
+        all(self) == all(other) && self.ranges().eq(other.ranges())
     }
 }
 
 impl Eq for Segment {}
 
+/// The place of a range that came more than once, among those that are reported.
+const DUPLICATE: usize = SACK_BLOCKS - 1;
+
 impl Segment {
-    /// Where what every segment has ends in memory: the rest is touched for those alone that have options.
-    pub const PLAIN: usize = offset_of!(Segment, options) + offset_of!(Options, stamp);
+    /// What every segment has of this one.
+    #[must_use]
+    #[inline(always)]
+    pub fn plain(&self) -> Plain {
+        let Segment { seq, ack, len, flags, options, .. } = *self;
+        Plain { seq, ack, len, flags, kinds: options.kinds, option_bytes: self.option_bytes() as u8 }
+    }
 
     /// Makes it a segment with nothing but these; cheaper than a new one.
     #[inline(always)]
@@ -184,21 +217,38 @@ impl Segment {
     /// Reports a range beyond `ack`; what does not fit is left out.
     pub fn report(&mut self, (start, end): (u64, u64)) {
         let distance = |at: u64| u32::try_from(at.wrapping_sub(self.ack)).ok();
-        let count = self.blocks();
-        if let (Some(start), Some(end), true) = (distance(start), distance(end), usize::from(count) < SACK_BLOCKS) {
+        let (count, most) = (self.blocks(), SACK_BLOCKS - usize::from(self.options.has(Options::DUPLICATE)));
+        if let (Some(start), Some(end), true) = (distance(start), distance(end), usize::from(count) < most) {
             self.sacks[usize::from(count)] = (start, end);
             self.count = count + 1;
             self.options.kinds |= Options::SACKS;
         }
     }
 
-    /// What follows the last byte that it carries, the end of the stream counted.
+    /// The range that came more than once (RFC 2883).
+    #[must_use]
+    pub fn duplicate(&self) -> Option<(u64, u64)> {
+        let (distance, bytes) = self.sacks[DUPLICATE];
+        let start = self.ack.saturating_add_signed((distance as i32).into());
+        self.options.has(Options::DUPLICATE).then(|| (start, start.saturating_add(bytes.into())))
+    }
+
+    /// Reports this range as one that came more than once, before any other; one too far from `ack` is left out.
+    pub fn report_duplicate(&mut self, (start, end): (u64, u64)) {
+        let distance = i32::try_from(start.wrapping_sub(self.ack) as i64);
+        if let (Ok(distance), Ok(bytes)) = (distance, u32::try_from(end.saturating_sub(start))) {
+            self.sacks[DUPLICATE] = (distance as u32, bytes);
+            self.options.kinds |= Options::DUPLICATE;
+        }
+    }
+
+    /// See [`Plain::end`].
     #[must_use]
     pub fn end(&self) -> u64 {
         self.seq.saturating_add(u64::from(self.len) + u64::from(self.flags.has(Flags::FIN)))
     }
 
-    /// Whether it takes space in the stream, and so wants an acknowledgement.
+    /// See [`Plain::occupies`].
     #[must_use]
     pub fn occupies(&self) -> bool {
         self.len > 0 || self.flags.has(Flags::FIN)

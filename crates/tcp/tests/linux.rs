@@ -188,7 +188,7 @@ fn an_old_timestamp_is_never_echoed_and_its_segment_dropped() {
     let mut hear = |segment, ms: u64| {
         receiver.on_segment(&segment, false, Time(ms * 1_000_000));
         let answer = receiver.poll(Time(ms * 1_000_000)).expect("the first are acknowledged at once");
-        (answer.ack / MSS, answer.options.echo, answer.options.duplicate(answer.ack))
+        (answer.ack / MSS, answer.options.echo, answer.duplicate())
     };
     assert_eq!(hear(data(0..1, 501), 500), (1, 501, None));
     assert_eq!(hear(data(0..1, 41), 510), (1, 501, Some((0, MSS))), "an old copy");

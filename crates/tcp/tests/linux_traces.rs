@@ -193,7 +193,7 @@ fn says(event: &Event) -> String {
     if event.sent {
         return format!("{flags} {} {}", segment.seq, segment.len);
     }
-    let duplicate = segment.options.duplicate(segment.ack).into_iter();
+    let duplicate = segment.duplicate().into_iter();
     let ranges = duplicate.chain(segment.ranges());
     let mut sacks = ranges.map(|(start, end)| format!("{start}-{end}")).collect::<Vec<_>>().join("+");
     if sacks.is_empty() {

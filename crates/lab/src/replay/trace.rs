@@ -106,12 +106,12 @@ impl<W: Write> Trace<W> {
         Ok(Trace { writer, shapes, error: None })
     }
 
-    /// Captures a packet whose last bit is sent now.
-    pub fn packet(&mut self, now: Time, packet: &SimPacket) {
+    /// Captures a packet with this segment, whose last bit is sent now.
+    pub fn packet(&mut self, now: Time, packet: &SimPacket, segment: &Segment) {
         if self.error.is_some() {
             return;
         }
-        let (headers, length, original) = headers(self.shapes.0[packet.flow as usize], packet);
+        let (headers, length, original) = headers(self.shapes.0[packet.flow as usize], packet, segment);
         let written = self.writer.packet(LINK_TYPE, now.0, original, &headers[..length]);
         self.error = written.err();
     }
@@ -135,10 +135,10 @@ const ARRIVALS: &str = "/arrivals";
 pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace<W>) -> Growing<W> {
     let growing = Arc::new(Mutex::new(Some(trace)));
     let shared = growing.clone();
-    let observer = Box::new(move |now, packet: &SimPacket| {
+    let observer = Box::new(move |now, packet: &SimPacket, segment: &Segment| {
         let mut trace = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(trace) = trace.as_mut() {
-            trace.packet(now, packet);
+            trace.packet(now, packet, segment);
         }
     });
     let found = match link.strip_suffix(ARRIVALS) {
@@ -171,14 +171,14 @@ const MOST: usize = 120;
 /// What timestamps take of a header, padded.
 const STAMPS: usize = 12;
 
-/// The headers of a packet, how long they are, and how long the whole packet is.
-fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket) -> ([u8; MOST], usize, u32) {
+/// The headers of a packet with this segment, how long they are, and how long the whole packet is.
+fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket, segment: &Segment) -> ([u8; MOST], usize, u32) {
     let mut bytes = [0u8; MOST];
     let mut options = Written::default();
     let (extra, transport) = match shape {
         Shape::Tcp { header, .. } => {
-            fill(&mut options, shape, &packet.segment);
-            let wanted = usize::from(header) - 40 + packet.segment.option_bytes() as usize;
+            fill(&mut options, shape, segment);
+            let wanted = usize::from(header) - 40 + segment.option_bytes() as usize;
             let tcp = wanted.clamp(options.length, 40);
             (wanted.saturating_sub(tcp), 20 + tcp)
         }
@@ -188,7 +188,7 @@ fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket) -> ([u8; MOST
     let ip = 20 + extra.min(40);
     let length = ip + transport;
     let data = match shape {
-        Shape::Tcp { .. } => packet.segment.len,
+        Shape::Tcp { .. } => segment.len,
         Shape::Udp => packet.bytes.saturating_sub(28),
     };
     let original = (length as u32 + data).min(65_535);
@@ -219,7 +219,7 @@ fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket) -> ([u8; MOST
     put(&mut bytes, ip + 2, &ports[1].to_be_bytes());
     let at = match shape {
         Shape::Tcp { .. } => {
-            tcp(&mut bytes[ip..], shape, &packet.segment, transport);
+            tcp(&mut bytes[ip..], shape, segment, transport);
             put(&mut bytes, ip + 20, &options.bytes[..transport - 20]);
             ip + 16
         }
@@ -337,7 +337,7 @@ fn fill(options: &mut Written, shape: Shape, segment: &Segment) {
         options.add(&[174, 8, 0, 0, 1]);
         options.add(&counted);
     }
-    let repeated = said.duplicate(segment.ack);
+    let repeated = segment.duplicate();
     let blocks = repeated.into_iter().chain(segment.ranges());
     let count = u8::from(repeated.is_some()) + segment.ranges().count() as u8;
     if count > 0 {

@@ -1,9 +1,9 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
-use super::{BURST, Endpoints, Heard, address, arm};
+use super::{BURST, Endpoints, Heard, address, arm, send_in};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
-use crate::network::packet::{End, NONE};
+use crate::network::packet::{End, NONE, SimPacket};
 use crate::network::{Network, Shared, go_on};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::Flags;
@@ -69,7 +69,7 @@ impl Endpoints {
         while let Some(expiry) = self.slots.get(at).ends[end as usize].timer_until(time) {
             self.network.engine.evaluated();
             self.slots.get(at).ends[end as usize].on_timer(expiry);
-            if !self.send_all(at, end, expiry) {
+            if !self.send_all(at, end, expiry, 0) {
                 return false;
             }
         }
@@ -83,19 +83,19 @@ impl Endpoints {
             return self.network.push_delivery(place, time);
         }
         let Network { shared: Shared { engine, packets, flows, .. }, links, paths, ahead, .. } = &mut self.network;
-        let packet = packets.get(place);
+        let (packet, segments) = packets.parts(place);
         let at = packet.slot;
         let slot = self.slots.get(at);
         engine.evaluated();
         flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
         let ce = packet.ecn == Ecn::CongestionExperienced;
         let receiver = &mut slot.ends[1];
-        receiver.on_labelled(&packet.segment, ce, packet.label, time);
+        receiver.on_plain(&packet.segment, || segments.read(place, &packet.segment), ce, packet.label, time);
         if slot.awaited != u64::MAX && receiver.received() >= slot.awaited {
             slot.awaited = u64::MAX;
             self.flows[slot.flow as usize].completed = Some(time);
         }
-        if !receiver.may_send() || !receiver.poll_into(time, &mut packet.segment) {
+        if !receiver.may_send() || !receiver.poll_plain(time, &mut packet.segment, || segments.write(place)) {
             // Its acknowledgement waits.
             packets.release(place);
             return arm(engine, slot, at, End::Receiver);
@@ -103,11 +103,11 @@ impl Endpoints {
         // What filled a gap may have brought the end of the stream, and it closes too.
         let (more, closes) = (receiver.may_send(), !receiver.only_receives());
         address(packet, slot, End::Sender, time);
-        let (mut event, mut heard) = paths.travel(packet, time);
+        let (mut event, mut heard) = paths.travel(packet, (segments, place), time);
         let knows = |ahead: &Ahead| ahead.knows(heard, links, engine);
         if event == PacketEvent::Crossing && !engine.waits(event) && ahead.as_ref().is_some_and(knows) {
             engine.evaluated();
-            (event, heard) = paths.cross(packet, heard);
+            (event, heard) = paths.cross(packet, (segments, place), heard);
         }
         if event != PacketEvent::Delivery {
             go_on(engine, place, packet, event, heard);
@@ -138,18 +138,27 @@ impl Endpoints {
     fn acknowledge(&mut self, place: u32, time: Time) {
         let Shared { engine, packets, .. } = &mut self.network.shared;
         engine.evaluated();
-        packets.release(place);
-        let packet = packets.get(place);
+        let (packet, segments) = packets.parts(place);
         let at = packet.slot;
         let ce = packet.ecn == Ecn::CongestionExperienced;
-        self.slots.get(at).ends[0].on_labelled(&packet.segment, ce, packet.label, time);
-        self.pump_at(at, End::Sender, time);
+        let SimPacket { segment, header, .. } = packet;
+        let slot = self.slots.get(at);
+        let sender = &mut slot.ends[0];
+        sender.on_plain(segment, || segments.read(place, segment), ce, header.label, time);
+        if !sender.may_send() {
+            packets.release(place);
+        } else if send_in(place, &mut self.network, &mut self.flows, slot, End::Sender, time) {
+            // What it lets out first has taken its place.
+            self.pump_at(at, End::Sender, time, 1);
+            return;
+        }
+        arm(&mut self.network.engine, slot, at, End::Sender);
     }
 
     /// Sends what else a receiver has to say at `time`.
     #[cold]
     fn acknowledge_again(&mut self, at: u32, time: Time) {
-        self.pump_at(at, End::Receiver, time);
+        self.pump_at(at, End::Receiver, time, 0);
     }
 
     /// A packet has reached the end of its path; the connection whose application is to look at it, if it has one that comes
@@ -159,7 +168,7 @@ impl Endpoints {
         let Shared { engine, packets, flows, .. } = &mut self.network.shared;
         let now = engine.now();
         packets.release(place);
-        let packet = packets.get(place);
+        let (packet, segments) = packets.parts(place);
         let (to, at) = (packet.to, packet.slot);
         if to == End::Receiver {
             flows[packet.flow as usize].deliver(packet.bytes, now.since(packet.sent));
@@ -172,7 +181,8 @@ impl Endpoints {
             return None;
         }
         let ce = packet.ecn == Ecn::CongestionExperienced;
-        slot.ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
+        let SimPacket { segment, header, .. } = packet;
+        slot.ends[to as usize].on_plain(segment, || segments.read(place, segment), ce, header.label, now);
         if slot.transient.is_some() {
             return Some(Heard { slot: at, end: to, opens: packet.segment.flags.has(Flags::SYN) });
         }

@@ -11,7 +11,7 @@ use crate::network::packet::{End, Header, NONE};
 use crate::source::Way;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::connection::SendCounters;
-use sluicegate_tcp::{Connection, Flags, Host, Segment};
+use sluicegate_tcp::{Connection, Flags, Host, Plain};
 use std::collections::BTreeMap;
 
 /// A connection. The first end is its flow's sender; of connections that come and go it answers, and the second end has
@@ -200,7 +200,7 @@ impl Slot {
     /// its timers expire, and then only of that. If not, the segment is expected there.
     #[inline(always)]
     #[must_use]
-    pub fn hears_next(&mut self, end: End, segment: &Segment, time: Time, horizon: Time) -> bool {
+    pub fn hears_next(&mut self, end: End, segment: &Plain, time: Time, horizon: Time) -> bool {
         if !self.early[end as usize] {
             return false;
         }

@@ -7,7 +7,7 @@
 
 use crate::network::Observer;
 use crate::network::jitter::Jitter;
-use crate::network::packet::SimPacket;
+use crate::network::packet::{Segments, SimPacket};
 use crate::plan::LinePlan;
 use sluicegate_base::{Rate, Span, Stream, Time};
 
@@ -89,20 +89,21 @@ impl DelayLine {
         self.extras.is_none()
     }
 
-    /// A packet enters at `time`: when it arrives at the far end of this line, which is of that kind.
+    /// A packet enters at `time`, whose segment is in that place: when it arrives at the far end of this line, which is of that
+    /// kind.
     #[inline(always)]
-    pub fn cross(&mut self, kind: &mut Kind, packet: &SimPacket, time: Time) -> Time {
+    pub fn cross(&mut self, kind: &mut Kind, packet: &SimPacket, segment: (&Segments, u32), time: Time) -> Time {
         let arrival = self.cross_plain(kind, packet.bytes, time);
         match &mut self.extras {
             None => arrival,
-            Some(extras) => extras.pass(packet, self.free, arrival),
+            Some(extras) => extras.pass(packet, segment, self.free, arrival),
         }
     }
 
     /// The same, for few packets.
     #[cold]
-    pub fn cross_apart(&mut self, kind: &mut Kind, packet: &SimPacket, time: Time) -> Time {
-        self.cross(kind, packet, time)
+    pub fn cross_apart(&mut self, kind: &mut Kind, packet: &SimPacket, segment: (&Segments, u32), time: Time) -> Time {
+        self.cross(kind, packet, segment, time)
     }
 
     /// The same of a packet of so many bytes where the line [is plain](DelayLine::is_plain).
@@ -124,9 +125,10 @@ impl DelayLine {
 impl Extras {
     /// A packet has been sent at `sent` and would arrive at `arrival`: when it does.
     #[cold]
-    fn pass(&mut self, packet: &SimPacket, sent: Time, arrival: Time) -> Time {
+    fn pass(&mut self, packet: &SimPacket, segment: (&Segments, u32), sent: Time, arrival: Time) -> Time {
         if let Some(observer) = &mut self.observer {
-            observer(sent, packet);
+            let (segments, place) = segment;
+            observer(sent, packet, &segments.copy(place, &packet.segment));
         }
         self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival))
     }
@@ -148,8 +150,9 @@ mod tests {
         let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
         let ms = |time: f64| Time((time * 1e6) as u64);
         let (seen, sees) = channel();
-        line.observe(Box::new(move |time, packet| seen.send((time, packet.bytes)).unwrap()));
-        let mut cross = |bytes, time| line.cross(&mut kind, &packet(bytes), ms(time));
+        line.observe(Box::new(move |time, packet, _| seen.send((time, packet.bytes)).unwrap()));
+        let none = Segments::default();
+        let mut cross = |bytes, time| line.cross(&mut kind, &packet(bytes), (&none, 0), ms(time));
         // A packet of 1000 bytes takes 1 ms.
         assert_eq!(cross(1000, 0.0), ms(6.0));
         assert_eq!(cross(1000, 0.25), ms(7.0), "it waits for the first");
@@ -165,8 +168,8 @@ mod tests {
         let (rate, delay, jitter) = (Rate(3_000_000_000), Span::ZERO, Span::ZERO);
         let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
         let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
-        let times: Vec<u64> = (0..7).map(|_| line.cross(&mut kind, &packet(1000), Time::ZERO).0).collect();
+        let times: Vec<u64> = (0..7).map(|_| line.cross_plain(&mut kind, 1000, Time::ZERO).0).collect();
         assert_eq!(times, [2666, 5333, 8000, 10_666, 13_333, 16_000, 18_666]);
-        assert_eq!(line.cross(&mut kind, &packet(1000), Time(20_000)).0, 22_666, "an idle line begins anew");
+        assert_eq!(line.cross_plain(&mut kind, 1000, Time(20_000)).0, 22_666, "an idle line begins anew");
     }
 }

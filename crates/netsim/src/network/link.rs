@@ -144,7 +144,9 @@ impl Monitor {
     #[inline(always)]
     pub fn show_arrival(&mut self, shared: &mut Shared, place: u32) {
         if let Some(observer) = self.extras.as_mut().and_then(|extras| extras.arrivals.as_mut()) {
-            observer(shared.engine.now(), shared.packets.get(place));
+            let Shared { engine, packets, .. } = shared;
+            let (packet, segments) = packets.parts(place);
+            observer(engine.now(), packet, &segments.copy(place, &packet.segment));
         }
     }
 
@@ -254,9 +256,9 @@ impl Sink<'_> {
     #[cold]
     fn show(&mut self, place: u32) {
         let Shared { engine, packets, log, .. } = &mut *self.shared;
-        let packet = packets.get(place);
+        let (packet, segments) = packets.parts(place);
         if let Some(observer) = self.monitor.extras.as_mut().and_then(|extras| extras.observer.as_mut()) {
-            observer(engine.now(), packet);
+            observer(engine.now(), packet, &segments.copy(place, &packet.segment));
         }
         if self.monitor.monitored {
             log.note(self.link, engine.now(), (place, packet), PacketFate::Departure, 0);

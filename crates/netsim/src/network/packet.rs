@@ -5,8 +5,7 @@ use sluicegate_aqm::{Ack, FlowKey, Packet};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_port::PortPacket;
 use sluicegate_tcp::segment::Options;
-use sluicegate_tcp::{Flags, Segment};
-use std::mem::offset_of;
+use sluicegate_tcp::{Flags, Plain, Segment};
 use std::ops::Deref;
 
 /// The ends of a flow.
@@ -36,8 +35,7 @@ impl End {
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the
-/// [pool](PacketPool); what moves is the number of that place. It lies in two cache lines, of which the second only has
-/// options of its segment.
+/// [pool](PacketPool); what moves is the number of that place. It lies in one cache line; what few have beside is elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub struct SimPacket {
@@ -49,12 +47,11 @@ pub struct SimPacket {
     pub(crate) next: u32,
     /// When its source sent it.
     pub sent: Time,
-    /// What it carries, for TCP.
-    pub segment: Segment,
+    /// What it carries, for TCP: the whole of a segment that has more is among [`Segments`].
+    pub segment: Plain,
 }
 
-const _: () =
-    assert!(offset_of!(SimPacket, segment) + Segment::PLAIN == 64, "what every packet needs fills one cache line");
+const _: () = assert!(size_of::<SimPacket>() == 64, "one cache line");
 
 /// What all packets that one end of a flow sends begin with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -194,7 +191,7 @@ impl QueuedPacket {
             ack: segment.ack as u32,
             flags: segment.flags,
             data: segment.len > 0,
-            sacks: segment.options.has(Options::SACKS),
+            sacks: segment.kinds & Options::SACKS != 0,
             marked: false,
         }
     }
@@ -279,17 +276,65 @@ impl PortPacket for QueuedPacket {
     }
 }
 
-/// How many packets are moved in no time when memory for more is needed, 16 MiB of them, and the most that memory is
-/// reserved for then, 2 GiB.
+/// How many packets are moved in no time when memory for more is needed, 8 MiB of them, and the most that memory is
+/// reserved for then, 1 GiB.
 const SMALL: usize = 1 << 17;
 const MAX_RESERVED: usize = 1 << 24;
+
+/// A place for each packet.
+#[derive(Debug, Default)]
+struct Places<T> {
+    all: Vec<T>,
+    /// How many there may be.
+    capacity: usize,
+}
+
+impl<T: Clone + Default> Places<T> {
+    #[cold]
+    fn grow_to(&mut self, place: usize) {
+        if self.all.len() <= SMALL && place >= SMALL {
+            // Reserved, it costs nothing until it is used. Where the system refuses, packets move as they become more.
+            let _ = self.all.try_reserve(self.capacity.saturating_sub(self.all.len()));
+        }
+        self.all.resize(place + 1, T::default());
+    }
+}
+
+/// The whole segments of packets that have more than a [`Plain`] one, by the packets' places.
+#[derive(Debug, Default)]
+pub struct Segments(Places<Segment>);
+
+impl Segments {
+    /// That of the packet in this place, to be written.
+    #[inline(always)]
+    pub fn write(&mut self, place: u32) -> &mut Segment {
+        if place as usize >= self.0.all.len() {
+            self.0.grow_to(place as usize);
+        }
+        &mut self.0.all[place as usize]
+    }
+
+    /// That of the packet in this place, which has this plain one.
+    #[inline(always)]
+    pub fn read(&mut self, place: u32, plain: &Plain) -> &Segment {
+        if plain.kinds == Options::NONE {
+            *self.write(place) = (*plain).into();
+        }
+        &self.0.all[place as usize]
+    }
+
+    /// The same to keep.
+    #[must_use]
+    pub fn copy(&self, place: u32, plain: &Plain) -> Segment {
+        if plain.kinds == Options::NONE { (*plain).into() } else { self.0.all[place as usize] }
+    }
+}
 
 /// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
 pub struct PacketPool {
-    packets: Vec<SimPacket>,
-    /// How many there may be.
-    capacity: usize,
+    packets: Places<SimPacket>,
+    segments: Segments,
     free: Vec<u32>,
 }
 
@@ -297,7 +342,12 @@ impl PacketPool {
     /// No packets, of which there may be so many at once.
     #[must_use]
     pub fn with_capacity(packets: usize) -> PacketPool {
-        PacketPool { capacity: packets.min(MAX_RESERVED), ..PacketPool::default() }
+        let capacity = packets.min(MAX_RESERVED);
+        PacketPool {
+            packets: Places { all: Vec::new(), capacity },
+            segments: Segments(Places { all: Vec::new(), capacity }),
+            free: Vec::new(),
+        }
     }
 
     /// Takes a place for a packet: its number. There is what was last in it.
@@ -313,30 +363,33 @@ impl PacketPool {
     #[inline]
     pub fn add(&mut self, packet: SimPacket) -> u32 {
         let place = self.take();
-        self.packets[place as usize] = packet;
+        *self.get(place) = packet;
         place
     }
 
     #[cold]
     fn grow(&mut self) {
-        if self.packets.len() == SMALL {
-            // Reserved, it costs nothing until it is used. Where the system refuses, packets move as they become more.
-            let _ = self.packets.try_reserve(self.capacity.saturating_sub(SMALL));
-        }
-        self.free.push(self.packets.len() as u32);
-        self.packets.push(SimPacket::default());
+        let place = self.packets.all.len();
+        self.packets.grow_to(place);
+        self.free.push(place as u32);
     }
 
-    /// Fetches the first cache line of the packet with this number.
+    /// Fetches the packet with this number.
     #[inline(always)]
     pub fn prefetch(&self, place: u32) {
-        prefetch_index(&self.packets, place as usize);
+        prefetch_index(&self.packets.all, place as usize);
     }
 
     /// The packet with this number.
     #[inline(always)]
     pub fn get(&mut self, place: u32) -> &mut SimPacket {
-        &mut self.packets[place as usize]
+        &mut self.packets.all[place as usize]
+    }
+
+    /// The same, and the segments of all.
+    #[inline(always)]
+    pub fn parts(&mut self, place: u32) -> (&mut SimPacket, &mut Segments) {
+        (&mut self.packets.all[place as usize], &mut self.segments)
     }
 
     /// A packet leaves a queue: what the queue has written on it counts from now on.

@@ -3,7 +3,7 @@
 use crate::engine::PacketEvent;
 use crate::network::Observer;
 use crate::network::delay_line::{DelayLine, Kind};
-use crate::network::packet::{End, NONE, SimPacket};
+use crate::network::packet::{End, NONE, Segments, SimPacket};
 use crate::plan::{FlowPlan, Hop, LineName, LinePlan, Plan};
 use prefetch_index::prefetch_index;
 use sluicegate_base::{Rate, Span, Time};
@@ -162,9 +162,10 @@ impl Paths {
         prefetch_index(&self.legs, leg as usize + 1);
     }
 
-    /// A packet starts on a leg of its path at `time`, over the lines that are its own: what happens next, and when.
+    /// A packet starts on a leg of its path at `time`, over the lines that are its own: what happens next, and when. Its segment
+    /// is in that place.
     #[inline(always)]
-    pub fn travel(&mut self, packet: &mut SimPacket, mut time: Time) -> (PacketEvent, Time) {
+    pub fn travel(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), mut time: Time) -> (PacketEvent, Time) {
         loop {
             let leg = &mut self.legs[packet.header.leg as usize];
             packet.header.leg += 1;
@@ -172,7 +173,7 @@ impl Paths {
             match self.kinds.get_mut(leg.kind as usize) {
                 Some(kind) => time = leg.line.cross_plain(kind, packet.bytes, time),
                 None if leg.kind != NONE => {
-                    time = leg.line.cross_apart(&mut self.kinds[(leg.kind & !APART) as usize], packet, time);
+                    time = leg.line.cross_apart(&mut self.kinds[(leg.kind & !APART) as usize], packet, segment, time);
                 }
                 None => {}
             }
@@ -184,9 +185,9 @@ impl Paths {
 
     /// A packet has reached a line that several paths share: what happens beyond, and when.
     #[inline(always)]
-    pub fn cross(&mut self, packet: &mut SimPacket, now: Time) -> (PacketEvent, Time) {
+    pub fn cross(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), now: Time) -> (PacketEvent, Time) {
         let (line, kind) = &mut self.shared[packet.next as usize];
-        let time = line.cross(kind, packet, now);
-        self.travel(packet, time)
+        let time = line.cross(kind, packet, segment, now);
+        self.travel(packet, segment, time)
     }
 }

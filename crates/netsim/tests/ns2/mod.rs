@@ -8,7 +8,7 @@ use sluicegate_aqm::{Ctx, Discipline, DropReason, build};
 use sluicegate_base::{Link, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::End;
 use sluicegate_netsim::{NetworkBuilder, QueuedPacket, Sim, SimPacket};
-use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
+use sluicegate_tcp::{Algorithm, Host, ProfileName, Segment, TcpParams};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -121,14 +121,14 @@ pub fn ours(case: &Case) -> Outcome {
         network.duration(Span::from_secs(case.seconds)).seed(clock(case.algorithm)).sample(Span::from_secs(1));
     let mut sim = Sim::new(network.build().unwrap());
     let (noted, mss) = (acks.clone(), u64::from(host.mss));
-    let note = move |time: Time, packet: &SimPacket| {
+    let note = move |time: Time, packet: &SimPacket, _: &Segment| {
         noted.lock().unwrap().push((time.0 as f64 / 1e9, packet.segment.ack / mss));
     };
     assert!(sim.observe("acknowledged", Box::new(note)));
     let noted = heard.clone();
-    assert!(sim.observe("heard", Box::new(move |time, _| noted.lock().unwrap().push(time))));
+    assert!(sim.observe("heard", Box::new(move |time, _, _| noted.lock().unwrap().push(time))));
     let noted = sent.clone();
-    let note = move |time, packet: &SimPacket| {
+    let note = move |time, packet: &SimPacket, _: &Segment| {
         noted.lock().unwrap().extend((packet.segment.len > 0).then_some((packet.segment.seq / mss + 1, time)));
     };
     assert!(sim.observe("sent", Box::new(note)));

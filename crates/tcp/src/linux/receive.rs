@@ -410,7 +410,7 @@ impl Receiver {
         segment.options.window = self.window.select(self.next);
         let mut blocks = SACK_BLOCKS;
         if let Some(range) = self.duplicate.take() {
-            segment.options.report(segment.ack, *range);
+            segment.report_duplicate(*range);
             blocks -= 1;
         }
         if let Some(gaps) = &mut self.gaps {

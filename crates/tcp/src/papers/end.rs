@@ -7,7 +7,7 @@ mod prediction;
 use super::receive::Receiver;
 use super::send::Sender;
 use crate::host::Host;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Plain, Segment};
 use Progress::{Open, Opening};
 use core::mem::offset_of;
 use sluicegate_base::{Span, Stream, Time};
@@ -137,20 +137,35 @@ impl End {
         self.sender.close();
     }
 
-    /// A segment of the other end arrives; `ce`: its packet was marked on the way; `label`: what queues have written on it.
+    /// A segment of the other end arrives, with the whole of it; `ce`: its packet was marked on the way; `label`: what queues
+    /// have written on it.
     #[inline(never)]
-    pub fn on_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+    pub fn on_segment<'a>(
+        &mut self,
+        segment: &Plain,
+        whole: impl FnOnce() -> &'a Segment,
+        ce: bool,
+        label: u32,
+        now: Time,
+    ) {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
         }
         if self.is_open() || self.completes_opening(segment, now) {
-            self.on_open_segment(segment, ce, label, now);
+            self.on_open_segment(segment, whole, ce, label, now);
         }
     }
 
     /// The same of an end that is open, and of a segment without SYN.
     #[inline(always)]
-    pub fn on_open_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+    pub fn on_open_segment<'a>(
+        &mut self,
+        segment: &Plain,
+        whole: impl FnOnce() -> &'a Segment,
+        ce: bool,
+        label: u32,
+        now: Time,
+    ) {
         if segment.occupies() {
             self.receives = true;
             if ce || !self.receiver.on_predicted_data(segment) {
@@ -158,12 +173,12 @@ impl End {
             }
         }
         if self.sends && segment.flags.has(Flags::ACK) {
-            self.sender.on_ack(segment, now);
+            self.sender.on_ack(segment, whole, now);
         }
     }
 
     #[inline(never)]
-    fn on_data(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+    fn on_data(&mut self, segment: &Plain, ce: bool, label: u32, now: Time) {
         self.receiver.on_data(segment, ce, label, now);
         if self.follows && self.receiver.finished() && self.sender.done() {
             self.end();
@@ -174,7 +189,7 @@ impl End {
     /// and before its answer nothing of the other end's is valid. The acknowledgement of the answer ends the opening and
     /// times it, unless the answer went out more than once (RFC 6298, Sec. 2.2 and 3).
     #[inline(never)]
-    fn completes_opening(&mut self, segment: &Segment, now: Time) -> bool {
+    fn completes_opening(&mut self, segment: &Plain, now: Time) -> bool {
         let sent = match self.state {
             Opening(State::Answered { sent }) | Opening(State::Answering { again: true, sent }) => sent,
             _ => return false,
@@ -187,7 +202,7 @@ impl End {
     }
 
     #[cold]
-    fn on_syn(&mut self, segment: &Segment, now: Time) {
+    fn on_syn(&mut self, segment: &Plain, now: Time) {
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
             Opening(State::Listening) if !answer => self.state = Opening(State::Answering { again: false, sent: None }),
@@ -227,19 +242,20 @@ impl End {
         self.receiver.on_timer(now);
     }
 
-    /// The next segment to send is written over `segment`, if there is one. Call it after each event until there is none.
+    /// The next segment to send is written over `segment` and, with ranges, the whole of it, if there is one. Call it after each
+    /// event until there is none.
     #[inline(always)]
-    pub fn poll_open(&mut self, now: Time, segment: &mut Segment) -> bool {
+    pub fn poll_open<'a>(&mut self, now: Time, segment: &mut Plain, whole: impl FnOnce() -> &'a mut Segment) -> bool {
         if self.sends && self.sender.poll_into(now, segment) {
             if self.receives {
                 self.receiver.acknowledged();
-                self.receiver.fill(segment);
+                self.receiver.fill(segment, whole);
             } else {
                 segment.flags = segment.flags.with(Flags::ACK);
             }
             return true;
         }
-        self.receives && self.receiver.poll_into(segment)
+        self.receives && self.receiver.poll_into(segment, whole)
     }
 
     /// Whether it has nothing to send but acknowledgements: then its one timer is that of a delayed acknowledgement.
@@ -265,7 +281,12 @@ impl End {
 
     /// The next segment to send while the connection opens.
     #[inline(never)]
-    pub fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
+    pub fn poll_opening<'a>(
+        &mut self,
+        now: Time,
+        segment: &mut Plain,
+        whole: impl FnOnce() -> &'a mut Segment,
+    ) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
             Opening(State::Calling { .. }) if !self.sender.may_call(now) => return false,
@@ -279,7 +300,7 @@ impl End {
                 self.state = Opening(State::Answered { sent: (!again).then_some(now) });
                 Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }
-            Opening(State::Answered { .. }) => return self.poll_open(now, segment),
+            Opening(State::Answered { .. }) => return self.poll_open(now, segment, whole),
             _ => return false,
         };
         segment.set(0, 0, flags);

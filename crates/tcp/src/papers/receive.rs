@@ -3,7 +3,7 @@
 use crate::cc::CongestionSignal;
 use crate::host::Host;
 use crate::reassembly::Reassembly;
-use crate::segment::{Flags, SACK_BLOCKS, Segment};
+use crate::segment::{Flags, Plain, SACK_BLOCKS, Segment};
 use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
 
@@ -83,7 +83,7 @@ impl Receiver {
     /// Data arrives, if it is as predicted (header prediction, Jacobson 1990): each segment is acknowledged at once, and it is
     /// the next of the stream, or while one is missing the next after all that has come. False, and nothing is done, if not.
     #[inline(always)]
-    pub(crate) fn on_predicted_data(&mut self, segment: &Segment) -> bool {
+    pub(crate) fn on_predicted_data(&mut self, segment: &Plain) -> bool {
         if !self.predictable || self.fin != u64::MAX || segment.flags.has_any(Flags::CWR.with(Flags::FIN)) {
             return false;
         }
@@ -103,7 +103,7 @@ impl Receiver {
 
     /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked; `label`: what queues have
     /// written on it.
-    pub fn on_data(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+    pub fn on_data(&mut self, segment: &Plain, ce: bool, label: u32, now: Time) {
         let mut echo = self.reply.has(Flags::ECE);
         if segment.flags.has(Flags::CWR) {
             // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
@@ -181,25 +181,25 @@ impl Receiver {
         self.owed > 0
     }
 
-    /// Writes one acknowledgement that is owed over `segment`, if there is any.
+    /// Writes one acknowledgement that is owed over `plain` and, with ranges, the whole of it, if there is any.
     #[inline]
-    pub fn poll_into(&mut self, segment: &mut Segment) -> bool {
+    pub fn poll_into<'a>(&mut self, plain: &mut Plain, whole: impl FnOnce() -> &'a mut Segment) -> bool {
         let owed = self.owed > 0;
         if owed {
             self.owed -= 1;
-            segment.set(0, 0, Flags::default());
-            self.fill(segment);
+            plain.set(0, 0, Flags::default());
+            self.fill(plain, whole);
         }
         owed
     }
 
-    /// Puts the acknowledgement onto a segment.
-    #[inline]
-    pub fn fill(&self, segment: &mut Segment) {
-        segment.ack = self.next;
-        segment.flags = segment.flags.with(self.reply);
+    /// Puts the acknowledgement onto a segment, and the ranges beyond it onto the whole of it.
+    #[inline(always)]
+    pub fn fill<'a>(&self, plain: &mut Plain, whole: impl FnOnce() -> &'a mut Segment) {
+        plain.ack = self.next;
+        plain.flags = plain.flags.with(self.reply);
         if let (true, Some(gaps)) = (self.sack, &self.gaps) {
-            gaps.report(segment, SACK_BLOCKS);
+            report(gaps, plain, whole());
         }
     }
 
@@ -216,6 +216,14 @@ impl Receiver {
     }
 }
 
+/// Puts the ranges that have come onto a segment.
+#[inline(never)]
+fn report(gaps: &Reassembly, plain: &mut Plain, whole: &mut Segment) {
+    *whole = (*plain).into();
+    gaps.report(whole, SACK_BLOCKS);
+    *plain = whole.plain();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,22 +236,22 @@ mod tests {
         Receiver { sack: true, ..Receiver::new(&Host::new(&params)) }
     }
 
-    fn data(seq: u64, len: u32) -> Segment {
-        Segment { seq, len, ..Segment::default() }
+    fn data(seq: u64, len: u32) -> Plain {
+        Plain { seq, len, ..Plain::default() }
     }
 
-    fn poll(receiver: &mut Receiver) -> Option<Segment> {
-        let mut segment = Segment::default();
-        receiver.poll_into(&mut segment).then_some(segment)
+    fn poll(receiver: &mut Receiver) -> Option<Plain> {
+        let (mut plain, mut segment) = (Plain::default(), Segment::default());
+        receiver.poll_into(&mut plain, || &mut segment).then_some(plain)
     }
 
     fn acknowledgement(receiver: &Receiver) -> Segment {
-        let mut segment = Segment::default();
-        receiver.fill(&mut segment);
-        segment
+        let (mut plain, mut segment) = (Plain::default(), Segment::default());
+        receiver.fill(&mut plain, || &mut segment);
+        if segment.ranges().next().is_some() { segment } else { plain.into() }
     }
 
-    fn give(receiver: &mut Receiver, segment: &Segment) {
+    fn give(receiver: &mut Receiver, segment: &Plain) {
         receiver.on_data(segment, false, 0, Time::ZERO);
     }
 
@@ -305,7 +313,7 @@ mod tests {
         receiver.on_data(&data(0, 100), true, 0, Time::ZERO);
         receiver.on_data(&data(100, 100), false, 0, Time::ZERO);
         assert!(echoes(&receiver));
-        receiver.on_data(&Segment { flags: Flags::CWR, ..data(200, 100) }, false, 0, Time::ZERO);
+        receiver.on_data(&Plain { flags: Flags::CWR, ..data(200, 100) }, false, 0, Time::ZERO);
         assert!(!echoes(&receiver));
     }
 
@@ -321,7 +329,7 @@ mod tests {
             receiver.on_timer(Time(100_000_000));
             receiver.acknowledged();
             receiver.on_data(&data(200, 100), true, 0, Time::ZERO);
-            receiver.on_data(&Segment { flags: Flags::CWR, ..data(300, 100) }, false, 0, Time::ZERO);
+            receiver.on_data(&Plain { flags: Flags::CWR, ..data(300, 100) }, false, 0, Time::ZERO);
             assert_eq!(poll(&mut receiver).unwrap().flags.has(Flags::ECE), ns2_rules);
         }
     }
@@ -329,7 +337,7 @@ mod tests {
     #[test]
     fn the_end_of_the_stream_counts_once_everything_before_it_has_come() {
         let mut receiver = receiver();
-        give(&mut receiver, &Segment { flags: Flags::FIN, ..data(100, 50) });
+        give(&mut receiver, &Plain { flags: Flags::FIN, ..data(100, 50) });
         assert!(!receiver.finished());
         give(&mut receiver, &data(0, 100));
         assert!(receiver.finished());

@@ -9,7 +9,7 @@ use super::send_core::{CongestionState, Core, NONE, SendQuota};
 use crate::cc::{CongestionControl, CongestionSignal};
 use crate::connection::{Congestion, SendCounters};
 use crate::host::Host;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Options, Plain, Segment};
 use alloc::boxed::Box;
 use core::fmt;
 use core::mem::take;
@@ -120,16 +120,19 @@ impl Sender {
         self.core.quota = SendQuota::Window;
     }
 
-    /// A segment with an acknowledgement arrives.
+    /// A segment with an acknowledgement arrives, and the whole of it.
     #[inline(always)]
-    pub fn on_ack(&mut self, segment: &Segment, now: Time) {
+    pub fn on_ack<'a>(&mut self, segment: &Plain, whole: impl FnOnce() -> &'a Segment, now: Time) {
         if segment.flags.has(Flags::ECE) || !self.core.on_predicted_ack(segment.ack, now) {
+            if segment.kinds & Options::SACKS != 0 {
+                self.recovery.note(whole());
+            }
             self.on_any_ack(segment, now);
         }
     }
 
     #[inline(never)]
-    fn on_any_ack(&mut self, segment: &Segment, now: Time) {
+    fn on_any_ack(&mut self, segment: &Plain, now: Time) {
         let (core, ack, ece) = (&mut self.core, segment.ack, segment.flags.has(Flags::ECE));
         core.straight = false;
         if ack < core.una || ack > core.max {
@@ -205,7 +208,7 @@ impl Sender {
 
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
     #[inline(always)]
-    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+    pub fn poll_into(&mut self, now: Time, segment: &mut Plain) -> bool {
         if self.core.straight {
             self.core.emit_predicted(now, segment);
             return true;
@@ -214,7 +217,7 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn poll_any_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+    fn poll_any_into(&mut self, now: Time, segment: &mut Plain) -> bool {
         self.core.straight = false;
         let resend = take(&mut self.core.resend);
         let at = match resend {

@@ -6,7 +6,7 @@ use super::cc::CongestionController;
 use super::rtt::Rtt;
 use crate::cc::{Ack, CongestionControl, RoundTrip};
 use crate::connection::SendCounters;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Plain};
 use core::mem;
 use sluicegate_base::Time;
 
@@ -194,7 +194,7 @@ impl Core {
 
     /// The window grows by an acknowledgement, unless that reports a mark or the window was not what limited the sender.
     #[inline]
-    pub fn grow(&mut self, segment: &Segment, acked: Acked, now: Time) {
+    pub fn grow(&mut self, segment: &Plain, acked: Acked, now: Time) {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered =
             self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
@@ -346,7 +346,7 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(crate) fn emit(&mut self, seq: u64, now: Time, segment: &mut Segment) {
+    pub(crate) fn emit(&mut self, seq: u64, now: Time, segment: &mut Plain) {
         let len = self.length_at(seq);
         let fin = self.ends_at(seq + u64::from(len));
         let end = seq + u64::from(len) + u64::from(fin);

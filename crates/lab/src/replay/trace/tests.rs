@@ -29,10 +29,10 @@ proptest! {
         let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
         let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
         let mut packet = SimPacket::default();
-        (packet.header.flow, packet.bytes, packet.header.ecn, packet.segment) = (flow, 28 + len, ecn, segment);
+        (packet.header.flow, packet.bytes, packet.header.ecn) = (flow, 28 + len, ecn);
         packet.header.connection = flow;
         packet.header.to = if forward { End::Receiver } else { End::Sender };
-        let (bytes, length, original) = headers((shape, false), &packet);
+        let (bytes, length, original) = headers((shape, false), &packet, &segment);
         let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();
         prop_assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());
         prop_assert_eq!((u32::from(ip.total_len()), ip.ecn().value()), (original, ecn as u8));
@@ -105,15 +105,15 @@ proptest! {
         options.kinds |= Options::STAMPED | if push { Options::PUSH } else { 0 };
         if !syn && repeated > 0 {
             let start = ack.saturating_add_signed(back.into());
-            options.report(ack, (start, start + u64::from(repeated)));
+            segment.report_duplicate((start, start + u64::from(repeated)));
         }
         if accurate && !syn {
-            options.kinds |= Options::ACE | if blocks.is_empty() { Options::CE_BYTES } else { 0 };
+            segment.options.kinds |= Options::ACE | if blocks.is_empty() { Options::CE_BYTES } else { 0 };
         }
-        let duplicate = segment.options.duplicate(ack);
+        let duplicate = segment.duplicate();
         let mut packet = SimPacket::default();
-        (packet.bytes, packet.segment) = (u32::from(header) + segment.option_bytes() + len, segment);
-        let (bytes, length, original) = headers((shape, false), &packet);
+        packet.bytes = u32::from(header) + segment.option_bytes() + len;
+        let (bytes, length, original) = headers((shape, false), &packet, &segment);
         // Without timestamps Linux's three options of a SYN take 12 bytes, of which the simulator counts 8.
         prop_assert_eq!(original, packet.bytes + if syn && !stamped { 4 } else { 0 });
         let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();

@@ -18,7 +18,7 @@ pub use vegas_ns2::VegasNs2;
 use crate::host::Host;
 use crate::papers::send_core::{CongestionState, Core, DUP_THRESH};
 use crate::params::Algorithm;
-use crate::segment::Segment;
+use crate::segment::{Plain, Segment};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
 
@@ -40,7 +40,7 @@ fn on_dup_ack(core: &mut Core, now: Time) {
 
 /// New data is acknowledged and nothing of the recovery is left.
 #[inline]
-fn exit(core: &mut Core, segment: &Segment, now: Time) {
+fn exit(core: &mut Core, segment: &Plain, now: Time) {
     let recovering = core::mem::take(&mut core.inflation) > 0;
     if core.state == CongestionState::Recovery {
         core.state = CongestionState::Open;
@@ -61,10 +61,10 @@ fn forget_dup_acks(core: &mut Core) {
 /// A loss recovery algorithm.
 pub trait Recovery: Send {
     /// An acknowledgement of new data.
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time);
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time);
 
     /// An acknowledgement that repeats the last one while data is under way.
-    fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time);
+    fn on_dup_ack(&mut self, core: &mut Core, segment: &Plain, now: Time);
 
     /// The retransmission timer has expired; the core has gone back to the first unacknowledged byte.
     fn on_timeout(&mut self, core: &mut Core, now: Time);
@@ -111,6 +111,13 @@ impl LossRecovery {
         }
     }
 
+    /// The acknowledgement that comes next reports these ranges.
+    pub fn note(&mut self, segment: &Segment) {
+        if let LossRecovery::Sack(recovery) = self {
+            recovery.note(segment);
+        }
+    }
+
     /// Whether it leaves to the core what happens outside recovery, so that header prediction may stand for it.
     #[must_use]
     pub fn predictable(&self) -> bool {
@@ -132,12 +139,12 @@ macro_rules! of_each {
 
 impl Recovery for LossRecovery {
     #[inline]
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         of_each!(self, recovery => recovery.on_new_ack(core, segment, now));
     }
 
     #[inline]
-    fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_dup_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         of_each!(self, recovery => recovery.on_dup_ack(core, segment, now));
     }
 

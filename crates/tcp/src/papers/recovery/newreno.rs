@@ -13,7 +13,7 @@
 use super::{Recovery, exit, forget_dup_acks, on_dup_ack};
 use crate::cc::CongestionControl;
 use crate::papers::send_core::{CongestionState, Core, SendQuota};
-use crate::segment::Segment;
+use crate::segment::Plain;
 use sluicegate_base::Time;
 
 /// Segments that one acknowledgement lets out during recovery.
@@ -40,7 +40,7 @@ fn deflate(core: &mut Core, acked: u64) {
 
 impl Recovery for NewReno {
     #[inline]
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         // An acknowledgement that brings a mark from beyond the recovery has ended it.
         let partial =
             core.state == CongestionState::Recovery && core.recover.is_some_and(|recover| segment.ack < recover);
@@ -62,7 +62,7 @@ impl Recovery for NewReno {
     }
 
     #[inline]
-    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
+    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Plain, now: Time) {
         on_dup_ack(core, now);
         core.quota = match SendQuota::after_dup(core) {
             SendQuota::Window => SendQuota::Burst(BURST),

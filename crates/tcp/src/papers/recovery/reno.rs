@@ -10,7 +10,7 @@
 
 use super::{Recovery, exit, forget_dup_acks, on_dup_ack};
 use crate::papers::send_core::{Core, SendQuota};
-use crate::segment::Segment;
+use crate::segment::Plain;
 use sluicegate_base::Time;
 
 /// Reno keeps nothing beyond the core.
@@ -19,13 +19,13 @@ pub struct Reno;
 
 impl Recovery for Reno {
     #[inline]
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         exit(core, segment, now);
         core.quota = SendQuota::Window;
     }
 
     #[inline]
-    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
+    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Plain, now: Time) {
         on_dup_ack(core, now);
         core.quota = SendQuota::after_dup(core);
         core.close_full_window();

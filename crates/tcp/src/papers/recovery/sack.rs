@@ -14,7 +14,7 @@
 use super::Recovery;
 use crate::cc::CongestionControl;
 use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
-use crate::segment::Segment;
+use crate::segment::{Options, Plain, Segment};
 use alloc::vec::Vec;
 use sluicegate_base::Time;
 
@@ -23,6 +23,8 @@ use sluicegate_base::Time;
 pub struct Sack {
     /// What the receiver has reported, disjoint, in order, all beyond the acknowledgement.
     board: Vec<(u64, u64)>,
+    /// The last segment that has reported any.
+    report: Segment,
     recovering: bool,
     /// Up to here everything that is missing has been sent again (HighRxt).
     high: u64,
@@ -33,11 +35,20 @@ pub struct Sack {
 }
 
 impl Sack {
+    /// What the acknowledgement that comes next reports.
+    pub fn note(&mut self, segment: &Segment) {
+        self.report = *segment;
+    }
+
     /// Enters what a segment reports; says whether anything in it is new.
-    fn update(&mut self, una: u64, max: u64, segment: &Segment) -> bool {
+    fn update(&mut self, una: u64, max: u64, segment: &Plain) -> bool {
         let mut news = false;
         self.board.retain(|&(_, end)| end > una);
-        for (start, end) in segment.ranges() {
+        if segment.kinds & Options::SACKS == 0 {
+            return false;
+        }
+        let report = self.report;
+        for (start, end) in report.ranges() {
             let (mut start, mut end) = (start.max(una), end.min(max));
             let known = self.board.iter().any(|&(s, e)| s <= start && end <= e);
             if start >= end || known {
@@ -79,7 +90,7 @@ impl Sack {
 }
 
 impl Recovery for Sack {
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         self.timed_out = false;
         // A mark from beyond the recovery has ended it, though it has moved `recover`; to ns-2 it goes on.
         let marked = core.state != CongestionState::Recovery && !core.ns2_rules;
@@ -108,7 +119,7 @@ impl Recovery for Sack {
         core.quota = SendQuota::Window;
     }
 
-    fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_dup_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         self.pipe -= 1;
         if self.timed_out {
             core.quota = SendQuota::Window;
@@ -176,23 +187,28 @@ mod tests {
         segment
     }
 
+    fn update(sack: &mut Sack, una: u64, segment: &Segment) -> bool {
+        sack.note(segment);
+        sack.update(una, 1000, &segment.plain())
+    }
+
     #[test]
     fn the_scoreboard_joins_ranges_and_knows_news() {
         let mut sack = Sack::default();
-        assert!(sack.update(0, 1000, &report(0, &[(200, 300)])));
-        assert!(sack.update(0, 1000, &report(0, &[(400, 500), (200, 300)])));
-        assert!(!sack.update(0, 1000, &report(0, &[(400, 500)])));
-        assert!(sack.update(0, 1000, &report(0, &[(300, 400)])));
+        assert!(update(&mut sack, 0, &report(0, &[(200, 300)])));
+        assert!(update(&mut sack, 0, &report(0, &[(400, 500), (200, 300)])));
+        assert!(!update(&mut sack, 0, &report(0, &[(400, 500)])));
+        assert!(update(&mut sack, 0, &report(0, &[(300, 400)])));
         assert_eq!(sack.board, [(200, 500)]);
-        assert!(!sack.update(600, 1000, &report(600, &[])));
+        assert!(!update(&mut sack, 600, &report(600, &[])));
         assert!(sack.board.is_empty());
-        assert!(!sack.update(600, 1000, &report(600, &[(2000, 3000)])), "beyond what was ever sent");
+        assert!(!update(&mut sack, 600, &report(600, &[(2000, 3000)])), "beyond what was ever sent");
     }
 
     #[test]
     fn holes_are_sent_once_each_in_order() {
         let mut sack = Sack::default();
-        sack.update(0, 5000, &report(0, &[(100, 200), (300, 400)]));
+        update(&mut sack, 0, &report(0, &[(100, 200), (300, 400)]));
         assert_eq!(sack.hole(0), Some(0));
         sack.high = 100;
         assert_eq!(sack.hole(0), Some(200));

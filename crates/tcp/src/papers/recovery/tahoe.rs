@@ -13,7 +13,7 @@
 use super::Recovery;
 use crate::cc::CongestionControl;
 use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
-use crate::segment::Segment;
+use crate::segment::Plain;
 use sluicegate_base::Time;
 
 /// Tahoe keeps nothing beyond the core.
@@ -22,13 +22,13 @@ pub struct Tahoe;
 
 impl Recovery for Tahoe {
     #[inline]
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         let acked = core.acknowledge(segment.ack, now);
         core.grow(segment, acked, now);
         core.quota = SendQuota::Window;
     }
 
-    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
+    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Plain, now: Time) {
         core.dupacks += 1;
         if core.dupacks == DUP_THRESH {
             if core.recovered() {

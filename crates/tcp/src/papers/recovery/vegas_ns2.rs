@@ -23,7 +23,7 @@ use super::Recovery;
 use crate::cc::{CongestionControl, TimedAck, TimedRound};
 use crate::papers::cc::whole;
 use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
-use crate::segment::Segment;
+use crate::segment::Plain;
 use alloc::{vec, vec::Vec};
 use sluicegate_base::{Span, Time};
 
@@ -171,7 +171,7 @@ fn segments(core: &Core, bytes: u64) -> f64 {
 }
 
 impl Recovery for VegasNs2 {
-    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         let elapsed = self.since_opening(now);
         let first = core.una;
         // Whatever the opening began with.
@@ -208,7 +208,7 @@ impl Recovery for VegasNs2 {
         core.quota = SendQuota::Window;
     }
 
-    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
+    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Plain, now: Time) {
         let elapsed = self.since_opening(now);
         core.dupacks += 1;
         if self.expired(core, elapsed) || core.dupacks == DUP_THRESH {

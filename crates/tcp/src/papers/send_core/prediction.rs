@@ -4,7 +4,7 @@
 
 use super::{Core, NONE, SendQuota};
 use crate::papers::cc::CongestionController;
-use crate::segment::Segment;
+use crate::segment::Plain;
 use sluicegate_base::Time;
 
 impl Core {
@@ -49,7 +49,7 @@ impl Core {
 
     /// Writes the predicted segment.
     #[inline(always)]
-    pub(crate) fn emit_predicted(&mut self, now: Time, segment: &mut Segment) {
+    pub(crate) fn emit_predicted(&mut self, now: Time, segment: &mut Plain) {
         let (seq, end) = (self.nxt, self.nxt + u64::from(self.mss));
         (self.nxt, self.max) = (end, end);
         if self.timed_end == NONE {
