@@ -2,7 +2,7 @@
 //!
 //! A shared line serves packets in the order of their times. Where all that cross it answer what one link has sent, no answer
 //! that is yet to come is there before the link's next packet could have been answered: that packet's departure (while there is none, the
-//! next event), and the delays from there to the line. What comes earlier is evaluated when it is known, with the arrival at its sender, and costs no event;
+//! next event and the time that the shortest packet takes), and the way from there to the line. What comes earlier is evaluated when it is known, with the arrival at its sender, and costs no event;
 //! unless an end may send by itself until then, by a timer or at a delivery that is an event ([`Engine::hold`]).
 
 use crate::engine::Engine;
@@ -16,7 +16,8 @@ use sluicegate_base::{Span, Time};
 pub struct Ahead {
     /// The link whose packets are answered there.
     link: u32,
-    /// The least time from a departure there to an answer's arrival at a line.
+    /// The length of the shortest packet, and the least time from a departure there to an answer's arrival at a line.
+    bytes: u32,
     least: Span,
     /// When the run is looked at or changed: nothing from then on is known.
     pub until: Time,
@@ -27,7 +28,7 @@ impl Ahead {
     /// came over lines of their own from one link of a constant rate.
     #[must_use]
     pub fn new(plan: &Plan, paths: &Paths) -> Option<Ahead> {
-        let (mut link, mut least) = (None, Span(u64::MAX));
+        let (mut link, mut bytes, mut least) = (None, u32::MAX, Span(u64::MAX));
         for flow in &plan.flows {
             let [there, back] =
                 [&flow.path, &flow.return_path].map(|path| path.iter().any(|hop| paths.is_shared(*hop)));
@@ -36,30 +37,38 @@ impl Ahead {
                 if *link.get_or_insert(from) != from {
                     return None;
                 }
+                bytes = bytes.min(shortest(flow));
                 least = least.min(delay);
             }
         }
-        link.map(|link| Ahead { link, least, until: Time::ZERO })
+        link.map(|link| Ahead { link, bytes, least, until: Time::ZERO })
     }
 
     /// Whether nothing that is not known yet can reach a shared line at `time` or before.
     #[inline(always)]
     #[must_use]
     pub fn knows(&self, time: Time, links: &[Link], engine: &Engine) -> bool {
-        let departs = match links[self.link as usize].port.next_departure() {
-            Time::NEVER => engine.next(),
+        let port = &links[self.link as usize].port;
+        let departs = match port.next_departure() {
+            Time::NEVER => engine.next() + port.rate().time_of(self.bytes.into()),
             departs => departs,
         };
         time < self.until.min(departs + self.least) && engine.is_free()
     }
 }
 
-/// The last link that a flow's packets cross, and the delays from there to the first line that its answers share.
+/// The length of a flow's shortest packet.
+fn shortest(flow: &FlowPlan) -> u32 {
+    flow.source.host().map_or(0, |host| host.header)
+}
+
+/// The last link that a flow's packets cross, and the least time from there to the first line that its answers share.
 fn answered(flow: &FlowPlan, plan: &Plan, paths: &Paths) -> Option<(u32, Span)> {
     let mut least = Span::ZERO;
     let mut own = |hop: &&Hop| match **hop {
         Hop::Line(at) if !paths.is_shared(**hop) => {
-            least = least + plan.lines[at as usize].delay;
+            let line = &plan.lines[at as usize];
+            least = least + line.delay + line.rate.time_of(shortest(flow).into());
             true
         }
         _ => false,
