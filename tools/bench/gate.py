@@ -104,7 +104,7 @@ def per_packet(name: str) -> float:
 
 def per_flow(name: str) -> float:
     """Bytes for each flow of one of `FLOWS`."""
-    # Memory lies elsewhere in each run, and a page more is touched here and there: the least repeats to 0.3 %.
+    # Memory lies elsewhere in each run, and a page more is touched here and there: the least repeats to 0.5 %.
     few, many = (
         min(process(FLOWS[name](flows), {"run.duration": "2 s"})[1] for _ in range(3)) for flows in (FEW, MANY)
     )
