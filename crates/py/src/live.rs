@@ -104,6 +104,9 @@ impl Options {
     }
 }
 
+/// The links that packets of a direction cross, in this order.
+type Way = Vec<LinkPlan<Packet>>;
+
 /// The links of a scenario's network for real packets of up to `mtu` bytes: down, which is forward, and up, each with the shaper
 /// beside it. `up_sets` are overrides for the latter alone.
 fn links(
@@ -112,7 +115,7 @@ fn links(
     mtu: u32,
     make: Option<&Bound<'_, PyAny>>,
     faults: &Arc<Faults>,
-) -> PyResult<([Vec<LinkPlan<Packet>>; 2], Scenario, Json)> {
+) -> PyResult<([Way; 2], Scenario, Json)> {
     let read = |sets: &Sets, at: usize, called: &str| {
         let mut sets = sets.clone();
         sets.push(("network.two_way".to_owned(), "true".to_owned()));
@@ -124,7 +127,7 @@ fn links(
             return Err(ScenarioError::new_err(rule));
         };
         let mut links: Vec<Option<LinkPlan<Packet>>> = plan.links.into_iter().map(Some).collect();
-        let mut way: Vec<LinkPlan<Packet>> =
+        let mut way: Way =
             directions[at].iter().map(|link| links[*link].take().expect("a link is crossed once")).collect();
         for link in &mut way {
             link.name = if link.interface.is_some() { format!("{called}_shaper") } else { called.to_owned() };
@@ -142,7 +145,7 @@ fn links(
 }
 
 /// The links of a direction, with the fates of packets at the line, which no shaper has.
-fn with_fates(way: Vec<LinkPlan<Packet>>, fates: &Fates) -> Vec<(LinkPlan<Packet>, Fates)> {
+fn with_fates(way: Way, fates: &Fates) -> Vec<(LinkPlan<Packet>, Fates)> {
     let of = |link: &LinkPlan<Packet>| if link.interface.is_some() { Fates::default() } else { fates.clone() };
     way.into_iter().map(|link| (of(&link), link)).map(|(fates, link)| (link, fates)).collect()
 }
