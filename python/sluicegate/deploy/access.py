@@ -61,7 +61,7 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
     """The commands that deploy the queues of both directions of a resolved scenario. Raises Undeployable."""
     if REVERSE not in resolved["network"]:
         raise Undeployable(ONE_WAY)
-    if access.margin != MARGIN and any(place.shaper for place in links(resolved)):
+    if access.margin is not None and any(place.shaper for place in links(resolved)):
         raise Undeployable("the shapers of the scenario say their rates (network.shaper.rate): leave the margin out")
     up = _direction(resolved, access, REVERSE, access.wan, Position(nat=True, **_position(access)))
     inside = access.lan is not None

@@ -480,12 +480,12 @@ def _summary(
     entry = ("queue", "own_discipline")
     for key in entry:
         scenario.pop(key, None)
-    # The opposite direction's own queue is the scenario's, unless a discipline brings it.
-    brought = {choice.label: resolved[choice.label]["network"][REVERSE]["queue"] for choice in given
-               if any(key.startswith(f"network.{REVERSE}.queue.") for key, _ in choice.more)}  # fmt: skip
+    # So is that of the opposite direction, where it has one of its own.
+    reverse = {choice.label: resolved[choice.label]["network"].get(REVERSE, {}) for choice in given}
+    brought = {label: way["queue"] for label, way in reverse.items() if "queue" in way}
     if base.label in brought:
-        reverse = {key: value for key, value in scenario["network"][REVERSE].items() if key != "queue"}
-        scenario["network"] = scenario["network"] | {REVERSE: reverse}
+        rest = {key: value for key, value in reverse[base.label].items() if key != "queue"}
+        scenario["network"] = scenario["network"] | {REVERSE: rest}
     scenario["run"] = {key: value for key, value in scenario["run"].items() if key not in ("seed", "series")}
     return {
         "version": _core.version(),

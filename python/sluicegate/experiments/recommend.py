@@ -167,7 +167,8 @@ class Recommendation(ResultObject):
     def html(self) -> str:
         """The page: goals and ranking, how to deploy the best, and the comparison."""
         return recommend_page.page(
-            self.comparison, self.ranking, self.goals, self.among_equals, self.assumed, self.notes, self.left_out,
+            self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
+            [*self.notes, *([] if self.line is None else self.line.text())], self.left_out,
             self.system, self.chosen, self.deployment, self.distinctions,
         ).html()  # fmt: skip
 
@@ -339,6 +340,11 @@ class Line:
     today: str | None
     margin: Margin | None
     shapers: tuple[tuple[str, str], ...]
+
+    def text(self) -> list[str]:
+        """What is said of it, in lines."""
+        today = [] if self.today is None else [f"today: {self.today}"]
+        return [*today, *([] if self.margin is None else self.margin.lines())]
 
     def record(self) -> dict[str, Any]:
         """As JSON knows it."""
