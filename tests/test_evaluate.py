@@ -53,7 +53,7 @@ def test_a_scenario_is_valid_and_has_its_groups(id_: str) -> None:
     flows = SCENARIOS[id_].flows(suite.QUICK)
     assert ", ".join(f"{each.kind} {each.count}" for each in flows.values()) == GROUPS[id_]
     phases = SCENARIOS[id_].phases
-    names = {*flows, LINKS, "ACKs, link"} | ({*phases.names} if phases else set())
+    names = {*flows, LINKS, "ACKs, link", "ACKs, link reverse"} | ({*phases.names} if phases else set())
     assert {number.of for number in SCENARIOS[id_].matters} <= names
     assert {*SCENARIOS[id_].shown} <= names
     for each in resolved(id_):
@@ -150,11 +150,14 @@ def test_targets_are_the_same_for_each_kind_of_discipline() -> None:
 
 def test_links_may_be_asymmetric_with_the_discipline_in_one_direction_only() -> None:
     runs = resolved("asymmetric")
-    assert [[each["rate"] for each in run["network"]["links"]] for run in runs] == [["10 Mbit/s", "2 Mbit/s"]] * 3
-    managed = [[each["managed"] for each in run["network"]["links"]] for run in runs]
-    assert managed == [[True, False], [False, True], [True, True]]
-    assert [run["queue"]["min_th"] for run in runs] == [13, 2, 13], "as long a delay on the slow way"
-    assert {each["limit"] for run in runs for each in run["network"]["links"]} == {83}
+    assert [(run["network"]["rate"], run["network"]["reverse"]["rate"]) for run in runs] == [
+        ("10 Mbit/s", "2 Mbit/s")
+    ] * 3
+    queues = [(run["queue"], run["network"]["reverse"]["queue"]) for run in runs]
+    names = [tuple(each["discipline"] for each in both) for both in queues]
+    assert names == [("red", "drop_tail"), ("drop_tail", "red"), ("red", "red")]
+    assert [each["min_th"] for each in queues[2]] == [13, 2], "as long a delay on the slow way"
+    assert {each["limit"] for both in queues for each in both} == {83}
 
 
 def test_senders_a_cross_both_queues_and_b_the_second() -> None:

@@ -238,7 +238,7 @@ def _summary(
     suite: Suite, scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], beside: list[str]
 ) -> dict[str, Any]:
     """What the numbers come from. Each discipline is checked, in the first scenario in which it has the whole queue."""
-    plain = next((each for each in suite.scenarios if each.places == ("queue",)), scenarios[0])
+    plain = next((each for each in suite.scenarios if each.places == ("queue",) and not each.at), scenarios[0])
     changed = scenarios[0].changed
     of_queue = [pair for pair in changed if pair[0].startswith("queue.")]
     disciplines = []

@@ -83,8 +83,9 @@ SUITE = Suite(
         ("Two queues (10.2)", "no capacities; the same scheme, with other values, or two schemes", "5 Mbit/s, then 10; "
          "the same scheme at both, or Drop Tail at one of them; a buffer of 83 packets at each", "at equal rates the "
          "first queue would stay empty; a network of links has one `[queue]`, so that values do not differ"),
-        ("Asymmetric links (3.1)", "", "10 Mbit/s down, 2 Mbit/s up, six and four transfers; targets are those of the "
-         "link, with the discipline at both those of the fast one", "a network of links has one `[queue]`"),
+        ("Asymmetric links (3.1)", "", "10 Mbit/s down, 2 Mbit/s up, six and four transfers; each way has the targets "
+         "of its own rate, and a buffer of 83 packets; Drop Tail where the discipline is not", "uploads as slow as "
+         "homes have them, ten times as long a queue"),
     ),
     settings=FULL,
     quick=QUICK,

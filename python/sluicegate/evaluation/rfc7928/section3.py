@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._generated import Link, Source
+from ..._generated import Dumbbell, Reverse, Source
 from ...papers.disciplines.workloads import Workload
 from ...reproduce import Settings
-from ...scenario import topology
 from ..suite import LINK, LINKS, Number, Scenario
 from .section8 import MILD
-from .traffic import OWN_LINK, datagrams, transfers
+from .traffic import datagrams, transfers
 
 UP = Workload("", "2 Mbit/s", queue=4, limit=LINK.limit, rtt="125 ms", flows=4)
 """The slow way: four packets take as long there as twenty on the fast one. The buffer is the same (Sec. 3.2)."""
 
-ONE_WAY = {
-    "down only": (("network.links.1.managed", "false"),),
-    "up only": (("network.links.0.managed", "false"),),
-    "both": (),
-}
+DOWN, BACK = "queue", "network.reverse.queue"
+"""Where the queues of the two directions stand."""
+
+PLAIN = "".join(f'[{way}]\ndiscipline = "drop_tail"\nlimit = {LINK.limit}\n' for way in (DOWN, BACK))
+"""Drop Tail both ways, where nothing else is said."""
 
 
 def asymmetric(settings: Settings) -> dict[str, Source]:
     """Sec. 3.1: traffic both ways over a fast and a slow way, mild congestion on each."""
-    down: dict[str, Any] = {"path": ["down"], "return_path": ["up"], **OWN_LINK}
-    up: dict[str, Any] = {"path": ["up"], "return_path": ["down"], **OWN_LINK}
+    up: dict[str, Any] = {"direction": "reverse"}
     asks: dict[str, Any] = {"size": 1, "start": f"{settings.warmup_s} s", "spread": f"{0.9 * settings.measured_s} s"}
     return {
-        "down": transfers(MILD, **down), "up": transfers(UP.flows, **up),
-        "one packet down": transfers(50, **asks, **down),
-        "DNS down": datagrams("32 kbit/s", "200 B", **down), "DNS up": datagrams("12800 bit/s", "80 B", **up),
+        "down": transfers(MILD), "up": transfers(UP.flows, **up), "one packet down": transfers(50, **asks),
+        "DNS down": datagrams("32 kbit/s", "200 B"), "DNS up": datagrams("12800 bit/s", "80 B", **up),
     }  # fmt: skip
 
 
@@ -41,14 +38,15 @@ SCENARIOS = (
         "discipline in one direction only, Drop Tail in the other, and in both. Acknowledgements, SYNs and small "
         "datagrams cross it, too: what is lost of them, and what it costs the transfers that they belong to.",
         asymmetric,
-        (Number("down", "goodput_bps"), Number("up", "delay_p99_ns"), Number("one packet down", "completion_p95_ns")),
-        network=topology(
-            Link(name="down", from_="A", to="B", rate="10 Mbit/s", delay="1 ms", limit=LINK.limit),
-            Link(name="up", from_="B", to="A", rate="2 Mbit/s", delay="1 ms", limit=LINK.limit),
+        (
+            Number("down", "goodput_bps"), Number("up", "delay_p99_ns"), Number("one packet down", "completion_p95_ns"),
+            Number("ACKs, link reverse", "loss_ratio"),
         ),
-        points=ONE_WAY,
+        network=Dumbbell(rate="10 Mbit/s", delay="1 ms", access_rate="100 Mbit/s", reverse=Reverse(rate=UP.rate)),
+        queue=PLAIN,
+        points=dict.fromkeys(("down only", "up only", "both"), ()),
         axis="Where",
-        at={"down only": {"queue": LINK}, "up only": {"queue": UP}, "both": {"queue": LINK}},
+        at={"down only": {DOWN: LINK}, "up only": {BACK: UP}, "both": {DOWN: LINK, BACK: UP}},
         packets=True,
         drawn=("down", "up"),
     ),
