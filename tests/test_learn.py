@@ -224,6 +224,10 @@ def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> N
         "--check", "--disciplines", "fq_codel", "--report", "page.html",
     )  # fmt: skip
     assert "simulated: throughput" in done.stdout
+    [call] = [line.split() for line in done.stdout.splitlines() if line.split()[:3] == ["call", "throughput", "kbit/s"]]
+    assert float(call[4]) == pytest.approx(
+        float(call[3]), rel=0.05
+    )  # simulated as captured: 128 kbit/s less a few drops
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "Waiting times" in page
     assert "10.0.0.1" not in page

@@ -80,7 +80,8 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
         if through is None:
             raise _core.ScenarioError("the learnt scenario sends nothing over its link")
         named = _numbers(seen)
-        of = dict(run.flows.select("flow", "group").iter_rows())
+        # Groups of the scenario are numbered in the order of those learnt.
+        of = {flow: done.groups[at].name for flow, at in run.flows.select("flow", "group").iter_rows()}
         groups: dict[str, list[int]] = {name: [] for name in own}
         # What has no number of a flow is one of the connections that come and go.
         other = next((group.name for group in done.groups if group.kind == "connections"), "")
