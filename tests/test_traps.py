@@ -222,6 +222,12 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def no_envelopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Envelopes are told beside any other trap, and tested in tests/test_envelope.py."""
+    monkeypatch.setattr("sluicegate.traps.envelope.kept", dict)
+
+
 def changed(replaced: dict[str, str]) -> str:
     text = SANE
     for old, new in replaced.items():

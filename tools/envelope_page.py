@@ -2,8 +2,8 @@
 
     sluicegate evaluate all --suite envelope --quick -o out/envelope && python tools/envelope_page.py [out/envelope]
 
-`--quick` takes half an hour on two cores, the suite at full length an hour; both go on where they stopped. What is kept
-is python/sluicegate/envelopes/kept.json. tests/test_envelope.py measures some of its cells again.
+`--quick` takes a quarter of an hour on two cores, the suite at full length an hour; both go on where they stopped. What
+is kept is python/sluicegate/envelopes/kept.json. tests/test_envelope.py measures some of its cells again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from sluicegate.envelopes import KEPT, kept
 from sluicegate.evaluation.envelope import charts, page
 from sluicegate.evaluation.envelope.result import Envelopes
+from sluicegate.experiments.disciplines import known
 from sluicegate.page import Table
 from sluicegate.plot import style as plot
 from sluicegate.quantities import duration, rate_text
@@ -76,6 +77,8 @@ def lines(done: Envelopes) -> Iterator[str]:
         f"{', '.join(map(rate_text, about['rates_bps']))}; {', '.join(map(str, about['flows']))} TCP flows; base round "
         f"trips of {', '.join(trips)}.\n"
     )
+    if lacking := [name for name in known() if name not in done.disciplines]:
+        yield f"Not yet measured: {', '.join(f'`{name}`' for name in lacking)}.\n"
     yield "![The cells in which each discipline keeps its promise](images/envelopes.svg)\n"
     yield "### Rates between which the promise is kept\n"
     yield f"With a round trip of {trips[len(trips) // 2]}. ≤ and ≥: as far as was measured. –: nowhere.\n"

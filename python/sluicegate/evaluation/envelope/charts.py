@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -62,9 +63,10 @@ def regions(done: Regions, disciplines: Sequence[str]) -> Figure:
     first = done.envelope(disciplines[0])
     counts = ", ".join(f"{flows:g}" for flows in first.flows)
     figure.supxlabel("rate of the link (bit/s)", fontsize=10)
-    figure.supylabel(f"base round trip; in each block, from below, {counts} TCP flows", fontsize=10)
+    figure.supylabel("base round trip", fontsize=10)
     handles = [Patch(facecolor=colour, edgecolor=plot.GREY, label=words) for words, colour in KINDS]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, title_fontsize=9.5,
+                  title=f"In each block of a round trip, from below: {counts} TCP flows")  # fmt: skip
     return figure
 
 
@@ -142,11 +144,12 @@ def _outline(axes: Axes, inside: Sequence[Sequence[bool]]) -> None:
     def at(down: int, across: int) -> bool:
         return 0 <= down < len(inside) and 0 <= across < len(inside[0]) and inside[down][across]
 
+    sides = []
     for down, row in enumerate(inside):
         for across, here in enumerate(row):
             for one, other in ((1, 0), (-1, 0), (0, 1), (0, -1)):
                 if here and not at(down + one, across + other):
                     y, x = down + one / 2, across + other / 2
                     half = (0.5, 0.0) if one else (0.0, 0.5)
-                    axes.plot([x - half[0], x + half[0]], [y - half[1], y + half[1]], color=plot.VERMILION,
-                              linewidth=2.2, solid_capstyle="projecting", clip_on=False)  # fmt: skip
+                    sides.append([(x - half[0], y - half[1]), (x + half[0], y + half[1])])
+    axes.add_collection(LineCollection(sides, colors=plot.VERMILION, linewidths=2.2, capstyle="projecting", zorder=3))
