@@ -237,7 +237,7 @@ def json_schema(declarations: Declaration) -> Declaration:
     shaper = json_table(declarations["shaper"]["fields"])
     reverse = json_table(declarations["reverse"]["fields"], shaper=shaper, queue=queue)
     dumbbell = json_table(declarations["network"]["fields"], reverse=reverse, shaper=shaper)
-    links = {"type": "array", "minItems": 1, "items": json_table(declarations["link"]["fields"])}
+    links = {"type": "array", "minItems": 1, "items": json_table(declarations["link"]["fields"], queue=queue)}
     flows = [json_table(source["fields"], kind={"const": source["name"]}) for source in declarations["sources"]]
     change = json_table(declarations["change"]["fields"], value={"description": "The value that it gets."})
     change["required"].append("value")

@@ -3084,6 +3084,7 @@ class Link(Declared, role="link"):
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
             last rate lasts; at least 0.001 s; Mahimahi)
+        queue: Its own discipline; None for that of the network.
     """
 
     _: KW_ONLY
@@ -3106,6 +3107,8 @@ class Link(Declared, role="link"):
     reordering: bool = False
     trace: str | None = None
     trace_period: str | None = None
+
+    queue: Discipline | None = None
 
 
 @dataclass(frozen=True)

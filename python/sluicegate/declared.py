@@ -71,7 +71,7 @@ def table(thing: Declared) -> dict[str, Any]:
     for part in ("reverse", "shaper"):
         if isinstance(own := values.get(part), Declared) and part == own.ROLE:
             values[part] = table(own)
-    if thing.ROLE == "reverse" and (own := getattr(thing, "queue", None)) is not None:
+    if thing.ROLE in ("reverse", "link") and (own := getattr(thing, "queue", None)) is not None:
         values["queue"] = _own_queue(own)
     return {key: _writable(value, f"{name}: {key}") for key, value in values.items() if value is not None}
 
@@ -143,7 +143,7 @@ def discipline_wanted(queue: object) -> None:
 
 
 def _own_queue(queue: Any) -> dict[str, Any]:
-    """The table [network.reverse.queue]. Raises TypeError."""
+    """The table [network.reverse.queue] or [network.links.queue]. Raises TypeError."""
     if not is_discipline(queue):
         raise TypeError(
             f"queue: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "

@@ -159,14 +159,17 @@ def links(resolved: Resolved) -> list[Place]:
 
 
 def places(resolved: Resolved) -> list[Place]:
-    """The links that the discipline of [queue] manages, or that of the opposite direction alone."""
+    """The links that the discipline of [queue] manages, or one of their own."""
     return [link for link in links(resolved) if link.managed]
 
 
 def queue_at(resolved: Resolved, link: str) -> Resolved:
-    """The queue of a link that [queue] manages; the opposite direction of a dumbbell may have one of its own."""
-    own: Resolved | None = resolved["network"].get(REVERSE, {}).get("queue")
-    return own if own is not None and link in (REVERSE, SHAPERS[REVERSE]) else resolved["queue"]
+    """The queue of a link that is managed; the opposite direction of a dumbbell may have one of its own, and each of
+    [[network.links]]."""
+    network = resolved["network"]
+    own: Resolved | None = network.get(REVERSE, {}).get("queue") if link in (REVERSE, SHAPERS[REVERSE]) else None
+    own = next((each.get("queue") for each in network.get("links", ()) if each["name"] == link), own)
+    return resolved["queue"] if own is None else own
 
 
 def queue_of(resolved: Resolved, link: str) -> str:

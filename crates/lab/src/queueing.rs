@@ -16,6 +16,7 @@ use sluicegate_base::params::{Raw, Table, Values, did_you_mean};
 use sluicegate_base::{Field, Link, Params, Size, Value};
 use sluicegate_port::TokenBucket;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::iter::Sum;
 
 /// The table of a queue, of the scenario or of the opposite direction alone.
@@ -256,14 +257,17 @@ fn told(table: &Table, found: &Found, facts: &Link, link: Option<&LinkSpec>) -> 
     values
 }
 
-/// The queues of a scenario: that of `[queue]`, and that of the opposite direction if it has one of its own.
+/// The queues of a scenario: that of `[queue]`, and those of the opposite direction and of single links that have one of their
+/// own.
 pub(crate) struct Queues {
     forward: Queueing,
     reverse: Option<Queueing>,
+    /// By the number of the link.
+    own: BTreeMap<usize, Queueing>,
 }
 
 impl Queues {
-    /// Reads both; also gives what of them does nothing.
+    /// Reads them; also gives what of them does nothing.
     pub fn read(
         root: &Section<'_>,
         links: &[LinkSpec],
@@ -271,7 +275,18 @@ impl Queues {
     ) -> Result<(Queues, Vec<Unused>), ScenarioError> {
         let shaper = links.iter().find(|link| link.shaper.is_some() && !link.reverse);
         let (forward, mut unused) = queue(&root.table(QUEUE)?, &shaper.unwrap_or(&links[0]).facts(), resolved)?;
-        let mut queues = Queues { forward, reverse: None };
+        let mut queues = Queues { forward, reverse: None, own: BTreeMap::new() };
+        for (at, link) in links.iter().filter_map(|link| link.own.zip(Some(link))) {
+            let path = format!("network.links.{at}.{QUEUE}");
+            let Some(section) = own_of_link(root, at, &path)? else { continue };
+            let mut map = Map::new();
+            let (own, more) = queue(&section, &link.facts(), &mut map)?;
+            if let Some(link) = resolved.get_mut("network").and_then(|network| network["links"].get_mut(at)) {
+                link[QUEUE] = map[QUEUE].take();
+            }
+            unused.extend(more);
+            queues.own.insert(at, own);
+        }
         let managed = links.iter().find(|link| link.reverse && link.plain.is_none());
         if let Some((link, section)) = managed.zip(own_of_reverse(root)?) {
             let mut map = Map::new();
@@ -291,7 +306,8 @@ impl Queues {
 
     /// The one that manages this link.
     pub fn at(&self, link: &LinkSpec) -> &Queueing {
-        self.reverse.as_ref().filter(|_| link.reverse).unwrap_or(&self.forward)
+        let own = link.own.and_then(|at| self.own.get(&at));
+        own.or(self.reverse.as_ref().filter(|_| link.reverse)).unwrap_or(&self.forward)
     }
 
     /// The one of the opposite direction alone, or else that of `[queue]`.
@@ -301,24 +317,43 @@ impl Queues {
 
     /// The links, by index, that the queue of the opposite direction alone manages, or else that of `[queue]`.
     pub fn managed(&self, links: &[LinkSpec], of_reverse: bool) -> Vec<usize> {
-        let is = |link: &LinkSpec| link.plain.is_none() && (link.reverse && self.reverse.is_some()) == of_reverse;
+        let shared = |link: &LinkSpec| link.plain.is_none() && link.own.is_none();
+        let is = |link: &LinkSpec| shared(link) && (link.reverse && self.reverse.is_some()) == of_reverse;
         (0..links.len()).filter(|at| is(&links[*at])).collect()
     }
 
     /// Whether one of them is written elsewhere.
     pub fn is_foreign(&self) -> bool {
-        self.forward.is_foreign() || self.reverse.as_ref().is_some_and(Queueing::is_foreign)
+        let all = [&self.forward].into_iter().chain(&self.reverse).chain(self.own.values());
+        all.into_iter().any(Queueing::is_foreign)
     }
+}
+
+/// The table of a link's own queue, which has this path.
+fn own_of_link<'a>(root: &Section<'a>, at: usize, path: &'a str) -> Result<Option<Section<'a>>, ScenarioError> {
+    let network = root.table("network")?;
+    let Some(Item { node: Node::Array(links), .. }) = network.get("links") else { return Ok(None) };
+    let Node::Table(entries) = &links[at].node else { return Ok(None) };
+    own_queue(root, entries, path)
 }
 
 /// The table of the opposite direction's own queue.
 fn own_of_reverse<'a>(root: &Section<'a>) -> Result<Option<Section<'a>>, ScenarioError> {
     let Some(Item { node: Node::Table(entries), .. }) = root.table("network")?.get(REVERSE) else { return Ok(None) };
+    own_queue(root, entries, REVERSE_QUEUE)
+}
+
+/// The table of a queue among the entries of a link's, at this path.
+fn own_queue<'a>(
+    root: &Section<'a>,
+    entries: &'a [(String, Item)],
+    path: &'a str,
+) -> Result<Option<Section<'a>>, ScenarioError> {
     let Some((_, Item { place, node })) = entries.iter().find(|(key, _)| key == QUEUE) else { return Ok(None) };
     let Node::Table(entries) = node else {
-        return Err(root.document.error(*place, REVERSE_QUEUE, &format!("must be a table: [{REVERSE_QUEUE}]")));
+        return Err(root.document.error(*place, path, &format!("must be a table: [{path}]")));
     };
-    let section = Section { document: root.document, path: REVERSE_QUEUE, place: *place, entries };
+    let section = Section { document: root.document, path, place: *place, entries };
     match section.get("discipline") {
         Some(_) => Ok(Some(section)),
         None => Err(section.error("discipline", "must be given: nothing of [queue] is taken over here")),

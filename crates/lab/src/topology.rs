@@ -25,6 +25,8 @@ pub(crate) struct LinkSpec {
     pub ends: Option<(String, String)>,
     /// Whether it is of the opposite direction of a dumbbell, which may have a queue of its own.
     pub reverse: bool,
+    /// Which of `[[network.links]]` it is, if that has a queue of its own.
+    pub own: Option<usize>,
     pub rate: Rate,
     pub delay: Span,
     pub framing: Framing,
@@ -81,7 +83,7 @@ pub(crate) fn read(
         let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
         let path = format!("network.links.{at}");
         let section = Section { document: section.document, path: &path, place: item.place, entries };
-        section.refuse_unknown(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[])?;
+        section.refuse_unknown(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[QUEUE])?;
         let (mut map, mut wire_map) = (Map::new(), Map::new());
         let LinkWire { framing, wire, mean, .. } = wire::read(&section, Rate(1_000_000), &mut wire_map)?;
         let LinkParams { name, from, to, rate, delay, tx_ring, managed, limit } =
@@ -92,11 +94,16 @@ pub(crate) fn read(
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
         }
         maps.push(Json::Object(map));
+        let own = section.get(QUEUE).map(|_| at);
+        if own.is_some() && !managed {
+            return Err(section.error(QUEUE, "managed is false: leave one of them out"));
+        }
         let plain = (!managed).then_some(limit);
         specs.push(LinkSpec {
             name,
             ends: Some((from, to)),
             reverse: false,
+            own,
             rate,
             delay,
             framing,
@@ -132,6 +139,7 @@ fn dumbbell(
         name: "bottleneck".to_owned(),
         ends: None,
         reverse: false,
+        own: None,
         rate,
         delay: params.delay,
         framing,

@@ -45,13 +45,12 @@ TRAPS = (
 def of_scenario(resolved: Resolved, real: bool = False) -> list[str]:
     """What a resolved scenario shows before it runs. `real`: in real time, whatever a simulation would take."""
     traffic = Traffic(resolved)
-    found = [each(traffic) for each in TRAPS]
-    own = resolved["network"].get(REVERSE, {}).get("queue")
-    if own is not None:
-        opposite = Traffic(resolved, own)
-        found.append(
-            f"network.{REVERSE}.{said}" for each in TRAPS for said in each(opposite) if said.startswith("queue.")
-        )
+    found: list[Iterable[str]] = [each(traffic) for each in TRAPS]
+    network = resolved["network"]
+    ways = {f"network.{REVERSE}": network.get(REVERSE, {})}
+    ways |= {f"network.links.{number}": link for number, link in enumerate(network.get("links", ()))}
+    for place, own in ((place, Traffic(resolved, way["queue"])) for place, way in ways.items() if "queue" in way):
+        found.append([f"{place}.{said}" for each in TRAPS for said in each(own) if said.startswith("queue.")])
     if not real:
         found.append(runs.long_run(traffic))
     return [sentence for sentences in found for sentence in sentences]
