@@ -163,8 +163,11 @@ def test_links_may_be_asymmetric_with_the_discipline_in_one_direction_only() -> 
 def test_senders_a_cross_both_queues_and_b_the_second() -> None:
     runs = resolved("two-queues")
     assert [(each["path"], each["count"]) for each in runs[0]["flows"]] == [(["first", "second"], 3), (["second"], 3)]
-    managed = [[each["managed"] for each in run["network"]["links"]] for run in runs]
-    assert managed == [[True, True], [True, False], [False, True]]
+    queues = [(run["queue"], run["network"]["links"][1]["queue"]) for run in runs]
+    names = [tuple(each["discipline"] for each in both) for both in queues]
+    assert names == [("red", "red"), ("red", "red"), ("red", "pie"), ("red", "drop_tail")]
+    assert [[each["min_th"] for each in both] for both in queues[:2]] == [[6, 13], [6, 22]], "other values"
+    assert {each["limit"] for both in queues for each in both} == {83}
 
 
 def test_delays_are_end_to_end_in_the_overview() -> None:

@@ -81,8 +81,8 @@ SUITE = Suite(
         ("Classes (4.6)", "", "a flow's class chooses its queue; the discipline in it reads it too: cake as "
          "DSCP 1, gred and fq_linux as their second class", "one class in a queue is alone there, and meets no other"),
         ("Two queues (10.2)", "no capacities; the same scheme, with other values, or two schemes", "5 Mbit/s, then 10; "
-         "the same scheme at both, or Drop Tail at one of them; a buffer of 83 packets at each", "at equal rates the "
-         "first queue would stay empty; a network of links has one `[queue]`, so that values do not differ"),
+         "the same scheme at both, a target of 40 ms at the second, PIE there, or Drop Tail; 83 packets at each", "at "
+         "equal rates the first queue would stay empty"),
         ("Asymmetric links (3.1)", "", "10 Mbit/s down, 2 Mbit/s up, six and four transfers; each way has the targets "
          "of its own rate, and a buffer of 83 packets; Drop Tail where the discipline is not", "uploads as slow as "
          "homes have them, ten times as long a queue"),

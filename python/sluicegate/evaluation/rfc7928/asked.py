@@ -128,7 +128,7 @@ TABLE = """
 9.2 | should | whether control packets are lost more often | done | `both-ways`: SYNs, ACKs, and datagrams as of DNS
 9.2 | may | the mix of 9.1 in both directions | not done |
 10.2 | may | flows A over two queues, B over the second, equally many, mild congestion | done | `two-queues`: three and three
-10.2 | may | the same scheme; with other values; two schemes | partly | `two-queues`: the same at both, or Drop Tail at one of them; no other values and no third scheme
+10.2 | may | the same scheme; with other values; two schemes | done | `two-queues`: the same at both, another target at the second, PIE or Drop Tail there
 10.2 | recommended | the metrics of 8.2 | done | `two-queues`
 11.1 | should | pseudocode, inputs, computations and timers | text | a source file for each discipline that reads like its paper; its page in the reference
 11.2 | should | what depends on the device | partly | What each discipline needs says what is derived from the link; the page on BPF what the kernel gives

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..._generated import Link, Source
+from ...papers.disciplines.workloads import Workload
 from ...reproduce import Settings
 from ...scenario import topology
 from ..suite import LINK, Number, Scenario
+from .aims import aimed
 from .section8 import MILD
 from .traffic import OWN_LINK, browser, cbr, datagrams, stream, transfers, voip
 
@@ -27,6 +29,17 @@ def both_ways(settings: Settings) -> dict[str, Source]:
         "one packet down": transfers(50, **asks), "one packet up": transfers(50, direction="reverse", **asks),
         "DNS down": datagrams("32 kbit/s", "200 B"), "DNS up": datagrams("12800 bit/s", "80 B", direction="reverse"),
     }  # fmt: skip
+
+
+FIRST, SECOND = "queue", "network.links.1.queue"
+"""Where the two queues of Sec. 10.2 stand."""
+
+SLOW = Workload("", "5 Mbit/s", queue=LINK.queue // 2, limit=LINK.limit, rtt=LINK.rtt, flows=MILD // 2)
+"""The first of the two links: half of the packets take as long there."""
+
+OTHER_MS = 40
+OTHERS = ("pie", "drop_tail")
+"""The target, and the disciplines, that the second queue may have instead."""
 
 
 def two_queues(settings: Settings) -> dict[str, Source]:
@@ -61,19 +74,22 @@ SCENARIOS = (
     Scenario(
         "two-queues", "10.2", "Two queues in a row",
         f"{MILD // 2} NewReno transfers (A) cross a link of 5 Mbit/s and one of 10 Mbit/s, {MILD // 2} more (B) the "
-        "second alone, with the discipline at both, or Drop Tail at one of them. Flows over both queues meet both "
-        "delays and both kinds of losses.",
+        "second alone: with the discipline at both, with another target at the second, and with PIE or Drop Tail "
+        "there. Flows over both queues meet both delays and both kinds of losses.",
         two_queues,
         (Number("A", "goodput_bps"), Number("A", "delay_p99_ns"), Number("B", "delay_p99_ns")),
         network=topology(
-            Link(name="first", from_="L", to="M", rate="5 Mbit/s", delay="1 ms", limit=LINK.limit),
-            Link(name="second", from_="M", to="R", rate="10 Mbit/s", delay="1 ms", limit=LINK.limit),
+            Link(name="first", from_="L", to="M", rate=SLOW.rate, delay="1 ms"),
+            Link(name="second", from_="M", to="R", rate=LINK.rate, delay="1 ms"),
         ),
         points={
-            "same at both": (),
-            "Drop Tail second": (("network.links.1.managed", "false"),),
-            "Drop Tail first": (("network.links.0.managed", "false"),),
+            "the same": (), f"target {OTHER_MS} ms": (),
+            **{f"{name} second": ((f"{SECOND}.discipline", name), (f"{SECOND}.limit", "83")) for name in OTHERS},
         },
-        axis="Where",
+        axis="Second queue",
+        at={
+            "the same": {FIRST: SLOW, SECOND: LINK}, f"target {OTHER_MS} ms": {FIRST: SLOW, SECOND: aimed(OTHER_MS)},
+            **{f"{name} second": {FIRST: SLOW} for name in OTHERS},
+        },
     ),
 )  # fmt: skip
