@@ -64,6 +64,16 @@ def test_a_margin_that_is_given_is_taken(sluicegate: Program, tmp_path: Path) ->
     assert re.findall(r"bandwidth (\S+)", said) == ["8Mbit", "32Mbit"]
 
 
+def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
+    own = {"network.shaper.rate": "30 Mbit/s", "network.reverse.shaper.rate": "90 %"}
+    text = sg.access_line(down="40 Mbit/s", up="10 Mbit/s", users=1, calls=0)
+    run = {"disciplines": "cake", "seeds": 1, "duration": "5 s", "warmup": "2 s", "sets": own}
+    done = sg.recommend(text, access=Access(wan="wan0"), **run)  # type: ignore[arg-type]
+    assert re.findall(r"bandwidth (\S+)", done.deployment("cake").text()) == ["9Mbit", "30Mbit"]
+    with pytest.raises(sg.ScenarioError, match="margin: the shapers of the scenario say their rates"):
+        sg.recommend(text, access=Access(wan="wan0", margin=0.1), **run)  # type: ignore[arg-type]
+
+
 def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
     text = sg.access_line(up="5 Mbit/s", access="lte", users=1, calls=1)
     done = sg.recommend(

@@ -126,9 +126,9 @@ class Recommendation(ResultObject):
         goals = parsed(about["goals"], known(next(iter(under.values()), comparison.summary["scenario"])))
         assumed, notes, left_out, system = (about[key] for key in ("assumed", "notes", "left_out", "system"))
         access = Access(**about["access"]) if about["access"] else None
-        line = Line.read(about["line"]) if about["line"] else None
+        line = Line.read(about["line"]) if about.get("line") else None
         return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"], about["dev"], access,
-                   about["chosen_up"], line)  # fmt: skip
+                   about.get("chosen_up"), line)  # fmt: skip
 
     def write(self, directory: str | Path) -> Path:
         """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
@@ -364,14 +364,15 @@ def _line(
 ) -> Line:  # fmt: skip
     """What an access line is like today, and the shapers that what is recommended is tried in. Raises what `compare`
     does."""
+    if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
+        if access.margin is not None:
+            raise _core.ScenarioError("margin: the shapers of the scenario say their rates; leave it out")
+        return Line(None, None, ())
     own = resolved["queue"]["discipline"]
     plain = Choice(own, own)
-    now = compare(network, flows, disciplines=[plain], sets=sets,
-                  seeds=list(seeds)[: margins.MOST_SEEDS], **run)  # fmt: skip
+    now = compare(network, flows, disciplines=[plain], sets=sets, seeds=list(seeds)[: margins.MOST_SEEDS], **run)
     known = now.responsiveness(own)
     today = None if known is None else f"{own}  {known.text()}"
-    if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
-        return Line(today, None, ())
     if access.margin is not None:
         return Line(today, None, margins.shapers(1 - access.margin))
     names = [choice.name for choice in listed]
