@@ -61,7 +61,7 @@ def test_a_margin_that_is_given_is_taken(sluicegate: Program, tmp_path: Path) ->
     asked = ["--disciplines", "cake", "--wan", "wan0", "--margin", "20 %", "--seeds", "1", *SHORT[2:]]
     said = sluicegate("recommend", "home.toml", *asked).stdout
     assert "shapers at" not in said
-    assert re.findall(r"bandwidth (\S+)", said) == ["8Mbit", "32Mbit"]
+    assert re.findall(r" cake bandwidth (\S+)", said) == ["8Mbit", "32Mbit"]
 
 
 def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
@@ -69,7 +69,7 @@ def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
     text = sg.access_line(down="40 Mbit/s", up="10 Mbit/s", users=1, calls=0)
     run = {"disciplines": "cake", "seeds": 1, "duration": "5 s", "warmup": "2 s", "sets": own}
     done = sg.recommend(text, access=Access(wan="wan0"), **run)  # type: ignore[arg-type]
-    assert re.findall(r"bandwidth (\S+)", done.deployment("cake").text()) == ["9Mbit", "30Mbit"]
+    assert re.findall(r" cake bandwidth (\S+)", done.deployment("cake").text()) == ["9Mbit", "30Mbit"]
     with pytest.raises(sg.ScenarioError, match="margin: the shapers of the scenario say their rates"):
         sg.recommend(text, access=Access(wan="wan0", margin=0.1), **run)  # type: ignore[arg-type]
 

@@ -22,8 +22,8 @@ from .disciplines import Choice
 PARTS = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7)
 """Of the line's rate, the largest first."""
 
-VARYING = (0.95, 0.8, 0.6, 0.4, 0.25)
-"""The same of a line whose rate varies by a trace: of its mean."""
+VARYING = (0.95, 0.8, 0.6, 0.4)
+"""The same of a line whose rate varies by a trace: of its mean. With less more than half of the line lies idle."""
 
 LITTLE_NS = GRADES[0][0] * 1_000_000
 """What the modem may delay 99 % of the packets: what has the best grade; but two of its longest packets always."""

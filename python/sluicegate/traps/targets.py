@@ -40,13 +40,13 @@ def short_targets(traffic: Traffic) -> Iterator[str]:
 
 
 def _unshaped_cake(traffic: Traffic) -> Iterator[str]:
-    """CAKE without bandwidth: what it raises its target by follows from that."""
+    """CAKE without bandwidth, where no shaper says it: what it raises its target by follows from that."""
     queue = traffic.queue
     if "bandwidth" in queue:
         return
     target = in_base_unit(queue["target"]) if "target" in queue else in_base_unit(queue["rtt"]) / 20
     for place, _, packet in traffic.meetings():
-        if (time := place.time_ns(packet)) > target:
+        if place.shaper is None and (time := place.time_ns(packet)) > target:
             yield (
                 f"queue.bandwidth: not given, so that CAKE keeps a target of {span(target)}; one packet of {packet} "
                 f"bytes takes {span(time)} on {place.name} ({rate_of(place)}); set bandwidth to somewhat less than "
