@@ -21,7 +21,7 @@ COLUMNS = [
 ]  # fmt: skip
 """What is kept of a packet: 54 bytes."""
 
-MOST = 1_500_000
+MOST = 600_000
 """Packets of all captures together that are learnt from: with what is derived from them they stay below 300 MiB."""
 
 
@@ -52,12 +52,12 @@ def read(captures: Sequence[str | Path], inside: Sequence[str], on_jump: str) ->
     tables, flows, remarks, room = [], [], [], MOST
     for number, capture in enumerate(captures):
         reader, taken = CaptureReader(capture, columns=COLUMNS, on_jump=on_jump), 0
-        parts = []
+        parts, share = [], room // (len(captures) - number)
         for batch in reader:
             batch = batch.filter(pl.col("flow") > 0)
-            parts.append(batch.head(room - taken))
+            parts.append(batch.head(share - taken))
             taken += parts[-1].height
-            if taken >= room // (len(captures) - number):
+            if taken >= share:
                 remarks.append(f"{capture}: the first {taken} packets are learnt from")
                 break
         room -= taken
