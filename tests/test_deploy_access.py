@@ -103,10 +103,10 @@ def test_mistakes_are_told_with_their_fix(sluicegate: Program, arguments: list[s
 
 def test_a_recommendation_deploys_both_directions(sluicegate: Program, tmp_path: Path) -> None:
     asked = ["--disciplines", "cake", "--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"]
-    answer = sluicegate("recommend", "cable", *asked, "--wan", "wan0", "-o", tmp_path / "out")
+    answer = sluicegate("recommend", "cable", *asked, "--wan", "wan0", "--margin", "5 %", "-o", tmp_path / "out")
     assert answer.returncode == 0, answer.stderr
-    assert "  # upload (link reverse): 9500 kbit/s" in answer.stdout
-    assert "  # download (link bottleneck): 95 Mbit/s" in answer.stdout
+    assert "  # upload (link reverse_shaper): 9500 kbit/s" in answer.stdout
+    assert "  # download (link shaper): 95 Mbit/s" in answer.stdout
     assert "as are the commands" not in answer.stdout
     done = sg.Recommendation.read(tmp_path / "out")
     assert done.access == Access(wan="wan0")
