@@ -78,7 +78,8 @@ def lines(done: Envelopes) -> Iterator[str]:
         f"trips of {', '.join(trips)}.\n"
     )
     if lacking := [name for name in known() if name not in done.disciplines]:
-        yield f"Not yet measured: {', '.join(f'`{name}`' for name in lacking)}; of others the grey cells of fast links.\n"
+        names = ", ".join(f"`{name}`" for name in lacking)
+        yield f"Not yet measured: {names}; of others the grey cells of fast links.\n"
     yield "![The cells in which each discipline keeps its promise](images/envelopes.svg)\n"
     yield "### Rates between which the promise is kept\n"
     yield f"With a round trip of {trips[len(trips) // 2]}. ≤ and ≥: as far as was measured. –: nowhere.\n"
