@@ -16,6 +16,7 @@ import json
 import random
 import tempfile
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,7 @@ def page(rows: list[Row]) -> str:
     lines = ["| what | met | of |", "|---|---|---|"]
     for name, right in criteria(rows).items():
         lines.append(f"| {name} | {sum(right)} | {len(right)} |")
-    bad = [(row, why) for row in rows if (why := shortfall(row))]
+    bad = [(row, found) for row in rows for found in shortfalls(row)]
     if bad:
         lines += [
             "",
@@ -226,26 +227,29 @@ def page(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def shortfall(row: Row) -> tuple[str, str] | None:
+def shortfalls(row: Row) -> Iterator[tuple[str, str]]:
     """What a scenario falls short of, and why, as far as that is known."""
     if row.rate_error is not None and abs(row.rate_error) > 0.01:
         varies = row.link in ("lte", "wifi")
-        why = "the rate varies, and while nothing waits it is not seen" if varies else "not known"
-        return f"rate {row.rate_error:+.1%}", why
+        yield (
+            f"rate {row.rate_error:+.1%}",
+            "the rate varies, and while nothing waits it is not seen" if varies else "not known",
+        )
     if row.rtt_right is False:
         jitter = (
             "acknowledgements are delayed by up to 6 ms, and none by nothing" if row.link == "cable" else "not known"
         )
-        return f"base round trip {row.rtt_error_ms:+.1f} ms", jitter
+        yield f"base round trip {row.rtt_error_ms:+.1f} ms", jitter
     if row.buffer_error is not None and abs(row.buffer_error) > 0.1:
-        return f"buffer {row.buffer_error:+.0%}", "not known"
+        yield f"buffer {row.buffer_error:+.0%}", "not known"
     if row.told_right is False:
-        return f"discipline {row.told}", "not known"
+        yield f"told {row.told}: wrong", "not known"
     if row.discipline in SIGNED and row.told == "not told":
-        return "discipline not told", "the gaps between drops are too few, too short or too uneven to tell"
+        yield "discipline not told", "the gaps between drops are too few, too short or too uneven to tell"
     if row.same_best is False:
-        return "recommendation", row.failure
-    return ("not learnt", row.failure) if row.failure else None
+        yield "recommendation", row.failure
+    elif row.failure:
+        yield "not learnt", row.failure
 
 
 def criteria(rows: list[Row]) -> dict[str, list[bool]]:

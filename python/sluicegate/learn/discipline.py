@@ -24,7 +24,7 @@ FEWEST = 10
 OVERTAKEN = 0.005
 """The part of packets that others overtook above which a queue is not one queue."""
 
-AT_THE_LIMIT = 0.95
+AT_THE_LIMIT = 0.98
 """The part of drops that must have met a full queue for the tail to be what is dropped."""
 
 LAWFUL = 0.75
