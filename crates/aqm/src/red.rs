@@ -241,12 +241,11 @@ impl<P: Packet> Discipline<P> for Red<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.fifo.pop();
-        if packet.is_none() {
+        if self.fifo.packets() == 0 {
             self.rule.idle(ctx.now);
         }
         self.first = self.first.saturating_sub(1);
-        packet
+        self.fifo.pop()
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {

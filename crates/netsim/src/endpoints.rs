@@ -197,33 +197,18 @@ impl Endpoints {
     /// Sends what one end of a connection has to send, and sets its timer; false when there is more, which an event will send.
     #[inline(never)]
     pub fn pump(&mut self, at: u32, end: End) -> bool {
-        self.pump_at(at, end, self.network.now(), 0)
+        self.pump_at(at, end, self.network.now())
     }
 
-    /// The same at `now`, which may be to come, when so many segments have been sent.
+    /// The same at `now`, which may be to come.
     #[inline(always)]
-    fn pump_at(&mut self, at: u32, end: End, now: Time, sent: u32) -> bool {
-        let all = self.send_all(at, end, now, sent);
+    fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
+        let slot = self.slots.get(at);
+        let all = send_all(&mut self.network, &mut self.flows, slot, (at, end), now, 0);
         if all {
-            arm(&mut self.network.engine, self.slots.get(at), at, end);
+            arm(&mut self.network.engine, slot, at, end);
         }
         all
-    }
-
-    /// The same, but that its timer is left alone.
-    #[inline(always)]
-    fn send_all(&mut self, at: u32, end: End, now: Time, sent: u32) -> bool {
-        let slot = self.slots.get(at);
-        for sent in sent..BURST {
-            if !send_one(&mut self.network, &mut self.flows, slot, end, now) {
-                self.network.engine.work(sent.into());
-                return true;
-            }
-        }
-        self.network.engine.work(BURST.into());
-        slot.expected[end as usize] += 1;
-        self.network.engine.push(now, Event::Burst(at, end), owner(slot.id, end));
-        false
     }
 
     /// One end of a connection goes on with what it sends at one time.
@@ -374,6 +359,29 @@ impl Endpoints {
         let flow = &self.flows[opening.flow as usize];
         self.slots.open(opening, flow.headers)
     }
+}
+
+/// Sends what one end of the connection in slot `at` has to send at `now`, when so many segments have been sent; false when there
+/// is more, which an event will send.
+#[inline(always)]
+fn send_all(
+    network: &mut Network,
+    states: &mut [FlowState],
+    slot: &mut Slot,
+    (at, end): (u32, End),
+    now: Time,
+    sent: u32,
+) -> bool {
+    for sent in sent..BURST {
+        if !send_one(network, states, slot, end, now) {
+            network.engine.work(sent.into());
+            return true;
+        }
+    }
+    network.engine.work(BURST.into());
+    slot.expected[end as usize] += 1;
+    network.engine.push(now, Event::Burst(at, end), owner(slot.id, end));
+    false
 }
 
 /// Sends one segment of a connection's end, if it has one to send at `now`.

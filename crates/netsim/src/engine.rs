@@ -210,14 +210,19 @@ impl Engine {
     pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
         let lane = event as usize;
         self.added += 1;
-        if time.0 >= FAR || !self.lanes[lane].push(time.0, packet, owner, self.added) {
-            return self.push_packet_aside(time, event, packet, owner);
+        if time.0 >= FAR || !self.lanes[lane].append(time.0, packet, owner, self.added) {
+            self.push_packet_aside(time, event, packet, owner);
         }
-        self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
     }
 
-    #[cold]
+    /// The same of one that is not the last of the first lane, or the first.
+    #[inline(never)]
     fn push_packet_aside(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
+        let lane = event as usize;
+        if time.0 < FAR && self.lanes[lane].push(time.0, packet, owner, self.added) {
+            self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
+            return;
+        }
         if event == PacketEvent::Crossing {
             self.hold(time);
         }

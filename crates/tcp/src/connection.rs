@@ -144,6 +144,16 @@ impl Connection {
         }
     }
 
+    /// A segment arrives unmarked at an end that [only receives](Connection::only_receives): its acknowledgement is written over it, if both are as
+    /// predicted. False, and nothing is done, if not.
+    #[inline(always)]
+    pub fn answer_predicted(&mut self, segment: &mut Plain) -> bool {
+        match self {
+            Connection::Papers(end) => end.answer_predicted(segment),
+            Connection::Linux(_) => false,
+        }
+    }
+
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close. Linux's heed none.
     pub fn on_quench(&mut self) {

@@ -1,12 +1,13 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
-use super::{BURST, Endpoints, Heard, address, arm, send_in};
+use super::slot::Hears;
+use super::{BURST, Endpoints, Heard, address, arm, send_all, send_in};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
-use crate::network::packet::{End, NONE, SimPacket};
+use crate::network::packet::{End, NONE, Segments, SimPacket};
 use crate::network::{Network, Shared, go_on};
 use sluicegate_base::{Ecn, Time};
-use sluicegate_tcp::Flags;
+use sluicegate_tcp::{Connection, Flags};
 
 impl Endpoints {
     /// A packet will be at its end at `time`. What an end does that only acknowledges, or only hears acknowledgements, depends
@@ -39,69 +40,75 @@ impl Endpoints {
     /// The same of one that comes to a sender.
     #[inline(always)]
     fn will_be_heard(&mut self, place: u32, time: Time) {
-        if self.hears_next(place, End::Sender, time) {
-            return self.acknowledge(place, time);
+        match self.hears_next(place, End::Sender, time) {
+            Hears::Next => self.acknowledge(place, time),
+            Hears::AfterTimers if self.expire(place, End::Sender, time) => self.acknowledge(place, time),
+            _ => self.network.push_delivery(place, time),
         }
-        self.network.push_delivery(place, time);
     }
 
-    /// Whether the end that a packet comes to at `time` hears of it next. Its timers that expire until then do so now: their
-    /// events will find nothing to do. If not, the packet is expected there.
+    /// Whether the end that a packet comes to at `time` hears of it next; if not, the packet is expected there.
     #[inline(always)]
-    fn hears_next(&mut self, place: u32, end: End, time: Time) -> bool {
+    fn hears_next(&mut self, place: u32, end: End, time: Time) -> Hears {
         let packet = self.network.shared.packets.get(place);
-        let at = packet.slot;
-        let slot = self.slots.get(at);
-        if !slot.hears_next(end, &packet.segment, time, self.horizon) {
-            return false;
-        }
-        if slot.ends[end as usize].timer_until(time).is_none() || self.expire(at, end, time) {
-            return true;
-        }
-        self.slots.get(at).expected[end as usize] += 1;
-        false
+        self.slots.get(packet.slot).hears_next(end, &packet.segment, time, self.horizon)
     }
 
-    /// Lets an end's timers expire that do so up to `time`; false when what it then sends takes an event. They are armed as
-    /// before: what the end hears then may put them off.
+    /// Lets the timers of the end that a packet comes to at `time` expire that do so until then: their events will find nothing
+    /// to do. False when what it then sends takes an event: the packet is expected. They are armed as before: what the end
+    /// hears then may put them off.
     #[inline(never)]
-    fn expire(&mut self, at: u32, end: End, time: Time) -> bool {
-        while let Some(expiry) = self.slots.get(at).ends[end as usize].timer_until(time) {
+    fn expire(&mut self, place: u32, end: End, time: Time) -> bool {
+        let at = self.network.packets.get(place).slot;
+        let slot = self.slots.get(at);
+        while let Some(expiry) = slot.ends[end as usize].timer_until(time) {
             self.network.engine.evaluated();
-            self.slots.get(at).ends[end as usize].on_timer(expiry);
-            if !self.send_all(at, end, expiry, 0) {
+            slot.ends[end as usize].on_timer(expiry);
+            if !send_all(&mut self.network, &mut self.flows, slot, (at, end), expiry, 0) {
+                slot.expected[end as usize] += 1;
                 return false;
             }
         }
         true
     }
 
-    /// The same of one that comes to a receiver. The acknowledgement takes its place.
+    /// The same of one that comes to a receiver.
     #[inline(always)]
     fn will_be_received(&mut self, place: u32, time: Time) {
-        if !self.hears_next(place, End::Receiver, time) {
-            return self.network.push_delivery(place, time);
+        match self.hears_next(place, End::Receiver, time) {
+            Hears::Next => self.receive(place, time),
+            Hears::AfterTimers => self.receive_after_timers(place, time),
+            Hears::Later => self.network.push_delivery(place, time),
         }
+    }
+
+    #[inline(never)]
+    fn receive_after_timers(&mut self, place: u32, time: Time) {
+        if self.expire(place, End::Receiver, time) {
+            return self.receive(place, time);
+        }
+        self.network.push_delivery(place, time);
+    }
+
+    /// A packet comes at `time`, from now on, to a receiver that hears nothing else. The acknowledgement takes its place.
+    #[inline(always)]
+    fn receive(&mut self, place: u32, time: Time) {
         let Network { shared: Shared { engine, packets, flows, .. }, links, paths, ahead, .. } = &mut self.network;
         let (packet, segments) = packets.parts(place);
         let at = packet.slot;
         let slot = self.slots.get(at);
         engine.evaluated();
         flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
-        let ce = packet.ecn == Ecn::CongestionExperienced;
-        let receiver = &mut slot.ends[1];
-        receiver.on_plain(&packet.segment, || segments.read(place, &packet.segment), ce, packet.label, time);
-        if slot.awaited != u64::MAX && receiver.received() >= slot.awaited {
+        let (answers, goes_on) = answer(&mut slot.ends[1], packet, (segments, place), time);
+        if slot.awaited != u64::MAX && slot.ends[1].received() >= slot.awaited {
             slot.awaited = u64::MAX;
             self.flows[slot.flow as usize].completed = Some(time);
         }
-        if !receiver.may_send() || !receiver.poll_plain(time, &mut packet.segment, || segments.write(place)) {
+        if !answers {
             // Its acknowledgement waits.
             packets.release(place);
             return arm(engine, slot, at, End::Receiver);
         }
-        // What filled a gap may have brought the end of the stream, and it closes too.
-        let (more, closes) = (receiver.may_send(), !receiver.only_receives());
         address(packet, slot, End::Sender, time);
         let (mut event, mut heard) = paths.travel(packet, (segments, place), time);
         let knows = |ahead: &Ahead| ahead.knows(heard, links, engine);
@@ -114,7 +121,7 @@ impl Endpoints {
         } else {
             self.will_be_heard(place, heard);
         }
-        if more || closes {
+        if goes_on {
             self.acknowledge_again(at, time);
         }
         if self.network.engine.waits(PacketEvent::Crossing) {
@@ -149,8 +156,9 @@ impl Endpoints {
             packets.release(place);
         } else if send_in(place, &mut self.network, &mut self.flows, slot, End::Sender, time) {
             // What it lets out first has taken its place.
-            self.pump_at(at, End::Sender, time, 1);
-            return;
+            if !send_all(&mut self.network, &mut self.flows, slot, (at, End::Sender), time, 1) {
+                return;
+            }
         }
         arm(&mut self.network.engine, slot, at, End::Sender);
     }
@@ -158,7 +166,7 @@ impl Endpoints {
     /// Sends what else a receiver has to say at `time`.
     #[cold]
     fn acknowledge_again(&mut self, at: u32, time: Time) {
-        self.pump_at(at, End::Receiver, time, 0);
+        self.pump_at(at, End::Receiver, time);
     }
 
     /// A packet has reached the end of its path; the connection whose application is to look at it, if it has one that comes
@@ -194,4 +202,23 @@ impl Endpoints {
         self.pump(at, to);
         None
     }
+}
+
+/// A packet comes to a receiver at `time`, and what that says at once takes its place: whether it says anything, and whether
+/// there is more.
+#[inline(always)]
+fn answer(
+    receiver: &mut Connection,
+    packet: &mut SimPacket,
+    (segments, place): (&mut Segments, u32),
+    time: Time,
+) -> (bool, bool) {
+    let ce = packet.ecn == Ecn::CongestionExperienced;
+    if !ce && receiver.answer_predicted(&mut packet.segment) {
+        return (true, false);
+    }
+    receiver.on_plain(&packet.segment, || segments.read(place, &packet.segment), ce, packet.label, time);
+    let answers = receiver.may_send() && receiver.poll_plain(time, &mut packet.segment, || segments.write(place));
+    // What filled a gap may have brought the end of the stream, and it closes too.
+    (answers, receiver.may_send() || !receiver.only_receives())
 }

@@ -189,6 +189,17 @@ impl Slots {
     }
 }
 
+/// Whether an end hears of a segment before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// It does.
+    Next,
+    /// When timers of its own have expired.
+    AfterTimers,
+    /// That is not known yet.
+    Later,
+}
+
 impl Slot {
     /// How long a packet is on its own way to the first shared link, sending not counted.
     #[must_use]
@@ -197,12 +208,12 @@ impl Slot {
     }
 
     /// Whether an end hears of this segment at `time`, which is no later than `horizon`, before anything happens to it but that
-    /// its timers expire, and then only of that. If not, the segment is expected there.
+    /// its timers expire, and then only of that. If that is not known, the segment is expected there.
     #[inline(always)]
     #[must_use]
-    pub fn hears_next(&mut self, end: End, segment: &Plain, time: Time, horizon: Time) -> bool {
+    pub fn hears_next(&mut self, end: End, segment: &Plain, time: Time, horizon: Time) -> Hears {
         if !self.early[end as usize] {
-            return false;
+            return Hears::Later;
         }
         let [sender, receiver] = &self.ends;
         let plain = time <= horizon && !segment.flags.has_any(Flags::SYN.with(Flags::FIN));
@@ -213,10 +224,11 @@ impl Slot {
                 End::Sender => time < self.stop && sender.will_only_send(time),
             }
         {
-            return true;
+            let timers = self.ends[end as usize].timer_until(time).is_some();
+            return if timers { Hears::AfterTimers } else { Hears::Next };
         }
         self.expected[end as usize] += 1;
-        false
+        Hears::Later
     }
 
     /// When an end asks to be woken earlier than it will be: then.

@@ -180,19 +180,21 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// As [`Lane::push`].
+    /// Adds a packet that comes last in the first lane, and not first of all. False, and nothing is done, if it does not.
     #[inline(always)]
-    pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
+    pub fn append(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
         let entry = Entry { time, owner, packet, added: added as u32 };
-        if self.lanes[0].head.time != u64::MAX && !self.lanes[0].is_out_of_order(&entry) {
-            self.lanes[0].append(entry);
-            return true;
+        let lane = &mut self.lanes[0];
+        let follows = lane.head.time != u64::MAX && !lane.is_out_of_order(&entry);
+        if follows {
+            lane.append(entry);
         }
-        self.push_elsewhere(entry)
+        follows
     }
 
-    #[inline(never)]
-    fn push_elsewhere(&mut self, entry: Entry) -> bool {
+    /// As [`Lane::push`].
+    pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
+        let entry = Entry { time, owner, packet, added: added as u32 };
         let takes = |lane: &Lane| lane.head.time == u64::MAX || !lane.is_out_of_order(&entry);
         let at = self.lanes.iter().position(takes).unwrap_or(LANES - 1);
         if !self.lanes[at].push(entry) {

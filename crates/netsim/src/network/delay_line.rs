@@ -49,23 +49,23 @@ impl Kind {
         Kind { rate: plan.rate, delay: plan.delay, bytes: 0, time: plan.rate.time_of(0), remainder: 0 }
     }
 
-    /// The time to send so many bytes after what `remainder` says is left over, which is brought up to date.
+    /// The time to send so many bytes after what `remainder` says is left over, and what is left over then.
     #[inline(always)]
-    fn time_to_send(&mut self, bytes: u32, remainder: &mut u64) -> Span {
-        if *remainder != 0 {
-            return self.rate.time_to_send(bytes.into(), remainder).min(LONGEST);
+    fn time_to_send(&mut self, bytes: u32, remainder: u64) -> (Span, u64) {
+        if remainder | u64::from(bytes ^ self.bytes) != 0 {
+            return self.divide(bytes, remainder);
         }
-        if bytes != self.bytes {
-            self.divide(bytes);
-        }
-        *remainder = self.remainder;
-        self.time
+        (self.time, self.remainder)
     }
 
-    #[cold]
-    fn divide(&mut self, bytes: u32) {
-        (self.bytes, self.remainder) = (bytes, 0);
-        self.time = self.rate.time_to_send(bytes.into(), &mut self.remainder).min(LONGEST);
+    #[inline(never)]
+    fn divide(&mut self, bytes: u32, mut remainder: u64) -> (Span, u64) {
+        let whole = remainder == 0;
+        let time = self.rate.time_to_send(bytes.into(), &mut remainder).min(LONGEST);
+        if whole {
+            (self.bytes, self.time, self.remainder) = (bytes, time, remainder);
+        }
+        (time, remainder)
     }
 }
 
@@ -109,15 +109,15 @@ impl DelayLine {
     /// The same of a packet of so many bytes where the line [is plain](DelayLine::is_plain).
     #[inline(always)]
     pub fn cross_plain(&mut self, kind: &mut Kind, bytes: u32, time: Time) -> Time {
-        if self.free < time {
-            (self.free, self.remainder) = (time, 0);
-        }
-        let time = kind.time_to_send(bytes, &mut self.remainder);
-        if self.free.0 >= 1 << 63 {
+        let (start, left) = if self.free < time { (time, 0) } else { (self.free, self.remainder) };
+        let (time, left) = kind.time_to_send(bytes, left);
+        self.remainder = left;
+        if start.0 >= 1 << 63 {
+            self.free = start;
             return Time::NEVER;
         }
         // Below 2^63 + 2^61 and, as a path's delays are below 2^62, below 2^64.
-        self.free.0 += time.0;
+        self.free = Time(start.0 + time.0);
         Time(self.free.0 + kind.delay.0)
     }
 }

@@ -177,6 +177,18 @@ impl End {
         }
     }
 
+    /// A segment without SYN arrives unmarked at an end that [only receives](End::only_receives): its acknowledgement is written
+    /// over it, if both are as predicted. False, and nothing is done, if not.
+    #[inline(always)]
+    pub fn answer_predicted(&mut self, segment: &mut Plain) -> bool {
+        let predicted = segment.len > 0 && !self.receiver.owes() && self.receiver.takes_predicted(segment);
+        if predicted {
+            self.receives = true;
+            self.receiver.answer(segment);
+        }
+        predicted
+    }
+
     #[inline(never)]
     fn on_data(&mut self, segment: &Plain, ce: bool, label: u32, now: Time) {
         self.receiver.on_data(segment, ce, label, now);
