@@ -86,9 +86,9 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
     /// Takes the packet at the head, with its tag.
     #[inline]
     pub fn pop_with(&mut self) -> Option<(P, Tag)> {
-        // Looked at where it lies, it is moved but once.
-        self.bytes -= self.queue.front()?.0.bytes();
-        self.queue.pop_front()
+        let head = self.queue.pop_front()?;
+        self.bytes -= head.0.bytes();
+        Some(head)
     }
 
     /// What its discipline noted of the packet at the head.

@@ -153,10 +153,48 @@ impl Rate {
     }
 }
 
+/// How long packets take at a rate. Most have the length of the one before, and a division takes long.
+#[derive(Clone, Debug)]
+pub struct SendTime {
+    rate: Rate,
+    /// The length of the last packet that began on a whole nanosecond, the time that it took and what that left over.
+    bytes: u64,
+    time: Span,
+    remainder: u64,
+}
+
+impl SendTime {
+    /// At this rate.
+    #[must_use]
+    pub fn new(rate: Rate) -> SendTime {
+        SendTime { rate, bytes: 0, time: rate.time_of(0), remainder: 0 }
+    }
+
+    /// The time to send `bytes` after others that have left so much over, and what is left over then: see
+    /// [`Rate::time_to_send`].
+    #[inline(always)]
+    pub fn after(&mut self, remainder: u64, bytes: u64) -> (Span, u64) {
+        if remainder != 0 || bytes != self.bytes {
+            return self.divide(remainder, bytes);
+        }
+        (self.time, self.remainder)
+    }
+
+    #[inline(never)]
+    fn divide(&mut self, before: u64, bytes: u64) -> (Span, u64) {
+        let mut remainder = before;
+        let time = self.rate.time_to_send(bytes, &mut remainder);
+        if before == 0 {
+            (self.bytes, self.time, self.remainder) = (bytes, time, remainder);
+        }
+        (time, remainder)
+    }
+}
+
 /// What sends packets at a rate, one after the other, exact over any number of them.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
-    rate: Rate,
+    sending: SendTime,
     remainder: u64,
     /// What is left of a packet that stands still, at a rate of zero: bits times 10⁹.
     stalled: u128,
@@ -166,22 +204,24 @@ impl Transmitter {
     /// A transmitter at rest.
     #[must_use]
     pub fn new(rate: Rate) -> Transmitter {
-        Transmitter { rate, remainder: 0, stalled: 0 }
+        Transmitter { sending: SendTime::new(rate), remainder: 0, stalled: 0 }
     }
 
     /// Its rate.
     #[must_use]
     pub fn rate(&self) -> Rate {
-        self.rate
+        self.sending.rate
     }
 
     /// The time to send `bytes`.
     #[inline]
     pub fn send(&mut self, bytes: u64) -> Span {
-        if self.rate.0 == 0 {
+        if self.rate().0 == 0 {
             return self.stall(bytes);
         }
-        self.rate.time_to_send(bytes, &mut self.remainder)
+        let (time, remainder) = self.sending.after(self.remainder, bytes);
+        self.remainder = remainder;
+        time
     }
 
     #[cold]
@@ -192,17 +232,17 @@ impl Transmitter {
     /// The rate changes while the packet in transmission, which at the old rate would take `left` more, is being sent: the
     /// time that what is left of it takes at the new rate.
     pub fn change_rate(&mut self, rate: Rate, left: Span) -> Span {
-        let work = match self.rate.0 {
+        let work = match self.rate().0 {
             0 => self.stalled,
             old => u128::from(left.0) * u128::from(old) + u128::from(self.remainder),
         };
-        self.rate = rate;
+        self.sending = SendTime::new(rate);
         self.resume(work)
     }
 
     /// The time for so many bits times 10⁹.
     fn resume(&mut self, work: u128) -> Span {
-        let rate = u128::from(self.rate.0);
+        let rate = u128::from(self.rate().0);
         self.remainder = work.checked_rem(rate).unwrap_or(0) as u64;
         self.stalled = if rate == 0 { work } else { 0 };
         Span(work.checked_div(rate).and_then(|time| time.try_into().ok()).unwrap_or(u64::MAX))

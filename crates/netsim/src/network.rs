@@ -133,6 +133,9 @@ impl Network {
     #[inline(always)]
     pub fn next_known(&mut self) -> Option<(u32, Time)> {
         let engine = &mut self.shared.engine;
+        if !engine.waits(PacketEvent::Crossing) {
+            return None;
+        }
         let time = engine.head(PacketEvent::Crossing);
         self.ahead.as_ref().filter(|ahead| ahead.knows(time, &self.links, engine))?;
         engine.evaluated();

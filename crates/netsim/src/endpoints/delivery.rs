@@ -220,5 +220,5 @@ fn answer(
     receiver.on_plain(&packet.segment, || segments.read(place, &packet.segment), ce, packet.label, time);
     let answers = receiver.may_send() && receiver.poll_plain(time, &mut packet.segment, || segments.write(place));
     // What filled a gap may have brought the end of the stream, and it closes too.
-    (answers, receiver.may_send() || !receiver.only_receives())
+    (answers, answers && (receiver.may_send() || !receiver.only_receives()))
 }

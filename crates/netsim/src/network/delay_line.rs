@@ -9,7 +9,8 @@ use crate::network::Observer;
 use crate::network::jitter::Jitter;
 use crate::network::packet::{Segments, SimPacket};
 use crate::plan::LinePlan;
-use sluicegate_base::{Rate, Span, Stream, Time};
+use sluicegate_base::units::SendTime;
+use sluicegate_base::{Span, Stream, Time};
 
 /// A line as it runs. With many flows there are many lines, each used once in a while: what is one line's own is small.
 #[derive(Default)]
@@ -28,44 +29,17 @@ struct Extras {
     observer: Option<Observer>,
 }
 
-/// More than 73 years: no run ends so late that it mattered by how much.
-const LONGEST: Span = Span(1 << 61);
-
 /// What lines of one rate and delay have in common.
 pub struct Kind {
-    rate: Rate,
+    sending: SendTime,
     delay: Span,
-    /// The length of the last packet that began on a whole nanosecond, the time that it took and what that left over: most
-    /// packets of a kind have one length, and a division takes long.
-    bytes: u32,
-    time: Span,
-    remainder: u64,
 }
 
 impl Kind {
     /// That of the line of this plan.
     #[must_use]
     pub fn new(plan: &LinePlan) -> Kind {
-        Kind { rate: plan.rate, delay: plan.delay, bytes: 0, time: plan.rate.time_of(0), remainder: 0 }
-    }
-
-    /// The time to send so many bytes after what `remainder` says is left over, and what is left over then.
-    #[inline(always)]
-    fn time_to_send(&mut self, bytes: u32, remainder: u64) -> (Span, u64) {
-        if remainder | u64::from(bytes ^ self.bytes) != 0 {
-            return self.divide(bytes, remainder);
-        }
-        (self.time, self.remainder)
-    }
-
-    #[inline(never)]
-    fn divide(&mut self, bytes: u32, mut remainder: u64) -> (Span, u64) {
-        let whole = remainder == 0;
-        let time = self.rate.time_to_send(bytes.into(), &mut remainder).min(LONGEST);
-        if whole {
-            (self.bytes, self.time, self.remainder) = (bytes, time, remainder);
-        }
-        (time, remainder)
+        Kind { sending: SendTime::new(plan.rate), delay: plan.delay }
     }
 }
 
@@ -110,14 +84,13 @@ impl DelayLine {
     #[inline(always)]
     pub fn cross_plain(&mut self, kind: &mut Kind, bytes: u32, time: Time) -> Time {
         let (start, left) = if self.free < time { (time, 0) } else { (self.free, self.remainder) };
-        let (time, left) = kind.time_to_send(bytes, left);
+        let (time, left) = kind.sending.after(left, bytes.into());
         self.remainder = left;
-        if start.0 >= 1 << 63 {
-            self.free = start;
+        // Once above 2^63 it stays there; a path's delays are below 2^62.
+        self.free = Time(start.0.saturating_add(time.0));
+        if self.free.0 >= 1 << 63 {
             return Time::NEVER;
         }
-        // Below 2^63 + 2^61 and, as a path's delays are below 2^62, below 2^64.
-        self.free = Time(start.0 + time.0);
         Time(self.free.0 + kind.delay.0)
     }
 }

@@ -322,13 +322,15 @@ impl End {
     #[inline(always)]
     #[must_use]
     pub fn may_send(&self) -> bool {
-        match self.state {
-            State::Established => {
-                self.sender.as_ref().is_some_and(|sender| sender.may_send()) || (self.receives && self.receiver.owes())
-            }
-            State::Calling | State::Answering => true,
-            _ => false,
+        if !self.is_open() {
+            return self.opening_may_send();
         }
+        (self.receives && self.receiver.owes()) || self.sender.as_ref().is_some_and(|sender| sender.may_send())
+    }
+
+    #[cold]
+    fn opening_may_send(&self) -> bool {
+        matches!(self.state, State::Calling | State::Answering)
     }
 
     /// When it next wants [`on_timer`](End::on_timer).
