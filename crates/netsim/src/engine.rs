@@ -281,8 +281,8 @@ impl Engine {
     #[inline(always)]
     pub fn take(&mut self, event: PacketEvent) -> u32 {
         let lane = event as usize;
-        let packet = self.lanes[lane].pop();
-        self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
+        let (packet, next) = self.lanes[lane].pop();
+        self.heads[1 + lane] = key(next, 1 + lane);
         packet
     }
 

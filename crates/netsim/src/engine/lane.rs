@@ -45,7 +45,7 @@ const STEPS: usize = 8;
 struct Lane {
     /// The first entry; [`Entry::NONE`] when there is none.
     head: Entry,
-    /// Time and owner of the last entry.
+    /// Time and owner of the last entry; when there is none, of one that none follows.
     last: (u64, u64),
     /// As many places as a power of two.
     ring: Vec<Entry>,
@@ -54,9 +54,11 @@ struct Lane {
     end: usize,
 }
 
+const NONE_FOLLOWS: (u64, u64) = (u64::MAX, u64::MAX);
+
 impl Default for Lane {
     fn default() -> Lane {
-        Lane { head: Entry::NONE, last: (0, 0), ring: vec![Entry::default()], first: 0, end: 0 }
+        Lane { head: Entry::NONE, last: NONE_FOLLOWS, ring: vec![Entry::default()], first: 0, end: 0 }
     }
 }
 
@@ -157,7 +159,7 @@ impl Lane {
     fn pop(&mut self) -> u32 {
         let packet = self.head.packet;
         if self.first == self.end {
-            self.head = Entry::NONE;
+            (self.head, self.last) = (Entry::NONE, NONE_FOLLOWS);
         } else {
             self.head = *self.at(self.first);
             self.first = self.first.wrapping_add(1);
@@ -177,6 +179,8 @@ pub struct Lanes {
     lanes: [Lane; LANES],
     /// Which lane has the first packet.
     first: usize,
+    /// Whether no lane but the first has any, which is so mostly.
+    alone: bool,
 }
 
 impl Lanes {
@@ -184,10 +188,9 @@ impl Lanes {
     #[inline(always)]
     pub fn append(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
         let entry = Entry { time, owner, packet, added: added as u32 };
-        let lane = &mut self.lanes[0];
-        let follows = lane.head.time != u64::MAX && !lane.is_out_of_order(&entry);
+        let follows = !self.lanes[0].is_out_of_order(&entry);
         if follows {
-            lane.append(entry);
+            self.lanes[0].append(entry);
         }
         follows
     }
@@ -207,6 +210,7 @@ impl Lanes {
     #[inline(always)]
     fn find_first(&mut self) {
         self.first = 0;
+        self.alone = self.lanes[1..].iter().all(|lane| lane.head.time == u64::MAX);
         for at in 1..LANES {
             if self.lanes[at].head.precedes(&self.lanes[self.first].head) {
                 self.first = at;
@@ -241,14 +245,15 @@ impl Lanes {
         self.lane().get(place)
     }
 
-    /// Takes the first packet, which there must be.
+    /// Takes the first packet, which there must be; beside it, the time of the next one; `u64::MAX` when there is none.
     #[inline(always)]
-    pub fn pop(&mut self) -> u32 {
-        let packet = self.lanes[self.first].pop();
-        if self.first > 0 || self.lanes[1..].iter().any(|lane| lane.head.time != u64::MAX) {
-            self.find_first();
+    pub fn pop(&mut self) -> (u32, u64) {
+        if self.alone {
+            return (self.lanes[0].pop(), self.lanes[0].head.time);
         }
-        packet
+        let packet = self.lanes[self.first].pop();
+        self.find_first();
+        (packet, self.head())
     }
 }
 

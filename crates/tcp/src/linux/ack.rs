@@ -77,6 +77,7 @@ impl Sender {
     }
 
     /// A segment with an acknowledgement arrives (tcp_ack, and tcp_data_snd_check after it).
+    #[inline(always)]
     pub fn on_ack(&mut self, segment: &Segment, now: Time) {
         self.window.now = now;
         if segment.ack <= self.window.nxt && !self.on_predicted_ack(segment) {

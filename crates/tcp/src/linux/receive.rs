@@ -376,7 +376,7 @@ impl Receiver {
     }
 
     /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent).
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, now: Time, segment: &mut Segment) {
         segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo.is_set(), Flags::ECE);

@@ -159,6 +159,7 @@ impl Sender {
     }
 
     /// Begins a burst of new data as large as it may be, unless it waits for more (tcp_write_xmit).
+    #[inline(always)]
     fn begins_burst(&mut self, in_flight: u32) -> bool {
         let (left, mss) = (self.written.saturating_sub(self.window.nxt), u64::from(self.window.mss));
         let most = self.pacing.burst(&*self.cc, &self.window);
