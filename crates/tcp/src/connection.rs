@@ -144,8 +144,8 @@ impl Connection {
         }
     }
 
-    /// A segment arrives unmarked at an end that [only receives](Connection::only_receives): its acknowledgement is written over it, if both are as
-    /// predicted. False, and nothing is done, if not.
+    /// A segment without SYN arrives unmarked at an end that [only receives](Connection::only_receives): its acknowledgement is
+    /// written over it, if both are as predicted. False, and nothing is done, if not.
     #[inline(always)]
     pub fn answer_predicted(&mut self, segment: &mut Plain) -> bool {
         match self {

@@ -124,7 +124,8 @@ impl Endpoints {
         if goes_on {
             self.acknowledge_again(at, time);
         }
-        if self.network.engine.waits(PacketEvent::Crossing) {
+        let engine = &self.network.engine;
+        if engine.waits(PacketEvent::Crossing) && engine.is_free() {
             self.catch_up();
         }
     }

@@ -48,12 +48,15 @@ impl Ahead {
     #[inline(always)]
     #[must_use]
     pub fn knows(&self, time: Time, links: &[Link], engine: &Engine) -> bool {
+        if !engine.is_free() {
+            return false;
+        }
         let port = &links[self.link as usize].port;
         let departs = match port.next_departure() {
             Time::NEVER => engine.next() + port.rate().time_of(self.bytes.into()),
             departs => departs,
         };
-        time < self.until.min(departs + self.least) && engine.is_free()
+        time < self.until.min(departs + self.least)
     }
 }
 

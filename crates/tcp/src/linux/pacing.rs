@@ -50,6 +50,7 @@ impl Pacing {
 
     /// Twice the window in a round trip in slow start's first half, 1.2 times after that (tcp_update_pacing_rate). For a
     /// controller that paces by itself it stays as it is.
+    #[inline]
     pub fn update(&mut self, window: &mut Window) {
         let srtt = window.srtt.0;
         if self.on || srtt == 0 {

@@ -231,6 +231,7 @@ impl Sender {
     }
 
     /// New data has gone out as far as it may (the end of tcp_write_xmit).
+    #[inline(always)]
     fn end_new(&mut self) {
         let limited = self.stopped_by_window || self.queue.in_flight() >= self.window.cwnd;
         if self.sent_now || limited {
