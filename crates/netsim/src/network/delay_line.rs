@@ -110,6 +110,7 @@ impl Extras {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluicegate_base::Rate;
     use std::sync::mpsc::channel;
 
     fn packet(bytes: u32) -> SimPacket {
