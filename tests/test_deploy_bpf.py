@@ -37,15 +37,19 @@ def test_an_object_and_the_lines_that_name_it(sluicegate: Program, tmp_path: Pat
     lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     assert done.returncode == 0, done.stderr
     path = tmp_path / f"{name}_eth0.o"
-    assert [shlex.split(line)[0] for line in lines] == ["ethtool", "bpftool", "tc"]
-    assert shlex.split(lines[1]) == ["bpftool", "struct_ops", "register", str(path), f"/sys/fs/bpf/{name}_eth0"]
-    assert lines[2] == f"tc qdisc replace dev eth0 root {name}_eth0"
-    assert done.stdout.count("# to undo it: ") == 3
+    assert [shlex.split(line)[0] for line in lines] == ["ethtool", "ip", "bpftool", "tc"]
+    assert lines[1] == "ip link set dev eth0 gso_max_segs 1"
+    assert shlex.split(lines[2]) == ["bpftool", "struct_ops", "register", str(path), f"/sys/fs/bpf/{name}_eth0"]
+    assert lines[3] == f"tc qdisc replace dev eth0 root {name}_eth0"
+    undo = [line.removeprefix("# to undo it: ") for line in done.stdout.splitlines() if "# to undo it: " in line]
+    assert [line.split()[0] for line in undo] == ["tc", "rm", "ip", "ethtool"]
+    assert undo[2] == "ip link set dev eth0 gso_max_segs 65535"
     content = path.read_bytes()
     assert content.startswith(b"\x7fELF")
     assert content.count(f"{name}_eth0\0".encode()) == 1
     unit = (tmp_path / f"{name}_eth0.service").read_text()
-    assert re.findall("^ExecStart=(.*)$", unit, re.M) == [f"-{lines[0]}", *lines[1:]]
+    assert re.findall("^ExecStart=(.*)$", unit, re.M) == [*(f"-{line}" for line in lines[:2]), *lines[2:]]
+    assert re.findall("^ExecStopPost=-(.*)$", unit, re.M) == undo
     assert len(os.listdir(tmp_path)) == 2
 
 

@@ -477,7 +477,7 @@ def test_bpf_queues_can_be_deployed_where_linux_alone_has_none(office: Path) -> 
     assert sorted(each.label for each in done.ranking) == ["dcn", "pie", "red"]
     assert (done.ranking[0].label, done.system) == ("dcn", "linux-bpf")
     lines = done.deployment("dcn", "eth0").lines
-    assert [line.split()[0] for line in lines] == ["ethtool", "bpftool", "tc"]
+    assert [line.split()[0] for line in lines] == ["ethtool", "ip", "bpftool", "tc"]
     assert lines[-1] == "tc qdisc replace dev eth0 root dcn_eth0"
     assert "pie" in done.deployment("pie", "eth0").lines[-1], "where there is no object, tc's own"
     with pytest.raises(Undeployable):

@@ -143,8 +143,8 @@ def shape(plan: Plan) -> None:
         link.shaper is None,
     )
     plan.say(
-        f"segmentation offload makes one packet of many: `ethtool -K {plan.dev} tso off gso off gro off` lets queues "
-        "count them as the scenario does"
+        f"segmentation offload makes one packet of many: `ethtool -K {plan.dev} tso off gso off gro off` and, for this "
+        f"machine's own TCP, `ip link set dev {plan.dev} gso_max_segs 1` let queues count them as the scenario does"
     )
     plan.say("tx_ring is not deployed: below htb the driver's ring stays empty", link.tx_ring)
 

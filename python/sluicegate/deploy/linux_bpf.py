@@ -23,6 +23,9 @@ __all__ = ["Parameters", "deployable", "laid_out", "lines", "parameters", "queue
 OFFLOADS = ("tso", "gso", "gro")
 """What makes one packet of many."""
 
+WHOLE_SEGMENTS = 65535
+"""The most segments in one packet that the kernel starts an interface with (GSO_MAX_SEGS)."""
+
 UNIT = """\
 [Unit]
 Description={discipline} on {dev}, as a BPF queue
@@ -109,14 +112,17 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     path = (folder or Path()).absolute() / f"{queue}.o"
     quoted, pinned = shlex.quote(dev), f"/sys/fs/bpf/{queue}"
     offloads = [f"ethtool -K {quoted} {' '.join(f'{each} {state}' for each in OFFLOADS)}" for state in ("off", "on")]
+    # TCP of the machine itself builds packets of many segments whatever gso says (sk_setup_caps, since Linux 4.17).
+    segments = [f"ip link set dev {quoted} gso_max_segs {most}" for most in (1, WHOLE_SEGMENTS)]
     start = [
         offloads[0],
+        segments[0],
         f"bpftool struct_ops register {shlex.quote(str(path))} {shlex.quote(pinned)}",
         f"tc qdisc replace dev {quoted} root {shlex.quote(queue)}",
     ]
-    undo = [f"tc qdisc del dev {quoted} root", f"rm -r {shlex.quote(pinned)}", offloads[1]]
+    undo = [f"tc qdisc del dev {quoted} root", f"rm -r {shlex.quote(pinned)}", segments[1], offloads[1]]
     # Offloads that cannot be switched do not hinder; what is undone is so after a start that failed, too.
-    marks = ["-", "", ""]
+    marks = ["-", "-", "", ""]
     unit = UNIT.format(
         discipline=name,
         dev=dev.replace("%", "%%"),
@@ -131,6 +137,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         "never below htb; the interface must be faster",
         "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
         "the queue is coarse",
+        "gso_max_segs 1 is for this machine's own TCP, which gso off does not stop; it holds for new connections",
+        f"where the driver takes fewer segments than {WHOLE_SEGMENTS} undo with its tso_max_segs, which `ip -d link` shows",
         "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
         "below PPPoE and MPLS all packets are one flow: put the queue on the ppp interface",
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",
