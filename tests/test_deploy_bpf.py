@@ -212,6 +212,26 @@ def test_counters_and_changes(sluicegate: Program, tmp_path: Path, loaded: linux
     assert row["changed"] == {"q_ref": ["24", "40"]}
 
 
+def test_a_change_is_from_what_was_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a packet arrives the program has not read it; what is half written (generation 0) it will not read."""
+    old, new = (linux_bpf.laid_out(checked(tmp_path, f'discipline = "dcn"\nq_ref = {q_ref}')) for q_ref in (24, 40))
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(bpf_queues, "bpftool", lambda *words: asked.append(words))
+
+    def waiting(generation: int) -> bpf_queues.BpfQueue:
+        wanted = structure(new.numbers) | {"generation": generation}
+        state = {"q": {"owner": 5}, "live": structure(old.numbers), "wanted": wanted}
+        return bpf_queues.BpfQueue(name="x", state=state, data=6, content=new.content)
+
+    assert waiting(2).change(new) == {}
+    assert not asked, "nothing to change"
+    assert waiting(2).change(old) == {"q_ref": ("40", "24")}
+    assert len(asked) == 3
+    assert waiting(0).change(new) == {"q_ref": ("24", "40")}
+    assert waiting(0).change(old) == {}
+    assert len(asked) == 9, "it is whole again"
+
+
 def test_what_cannot_change_in_use_is_refused(
     sluicegate: Program, tmp_path: Path, loaded: linux_bpf.Parameters
 ) -> None:

@@ -138,7 +138,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
         "the queue is coarse",
         "gso_max_segs 1 is for this machine's own TCP, which gso off does not stop; it holds for new connections",
-        f"where the driver takes fewer segments than {WHOLE_SEGMENTS} undo with its tso_max_segs, which `ip -d link` shows",
+        f"a driver of fewer segments than {WHOLE_SEGMENTS} refuses that: undo with its tso_max_segs (`ip -d link`)",
         "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
         "below PPPoE and MPLS all packets are one flow: put the queue on the ppp interface",
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",

@@ -114,14 +114,18 @@ class BpfQueue:
         Raises Unreadable.
         """
         changed = self.changed(to)
-        if changed:
+        if changed or not self.state["wanted"]["generation"]:  # a change that was broken off is written over
             for words in writes(self.content, to.content):
                 bpftool("map", "update", "id", str(self.data), *words)
         return changed
 
     def changed(self, to: Parameters) -> dict[str, tuple[str, str]]:
-        """Which of the program's numbers would be others, now and then. Raises Unreadable where they cannot be."""
-        old = flattened(self.state["live" if self.used else "wanted"])
+        """Which of the program's numbers would be others, now and then. Raises Unreadable where they cannot be.
+
+        Now is what holds from the next arrival on: what was written last, but in use not what is half written.
+        """
+        half = self.used and not self.state["wanted"]["generation"]
+        old = flattened(self.state["live" if half else "wanted"])
         if list(old) != [name for name, *_ in to.numbers]:
             raise Unreadable(f"{self.name} has been made by another version of Sluicegate: load a new object")
         others = {
