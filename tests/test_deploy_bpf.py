@@ -120,6 +120,19 @@ def test_nothing_loaded_is_an_empty_list(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert bpf_queues.bpftool("struct_ops", "dump", "name", "x") == []
 
 
+@pytest.mark.parametrize("answer", ['[{"error": "can\'t get next map: not permitted"}]', '{"error": "not permitted"}'])
+def test_what_only_root_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str) -> None:
+    """bpftool says so in a list or not."""
+    tool = tmp_path / "bpftool"
+    tool.write_text(f"#!/bin/sh\ncat << END\n{answer}\nEND\nexit 255\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for user, end in ((1000, "not permitted; run it as root$"), (0, "not permitted$")):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        with pytest.raises(bpf_queues.Unreadable, match=f"^bpftool struct_ops dump name {OBJECT}: .*{end}"):
+            bpf_queues.queues()
+
+
 def test_an_object_goes_somewhere(sluicegate: Program) -> None:
     for words, said in [
         (["--bpf"], "say where, -o DIR"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -32,11 +33,14 @@ def bpftool(*words: str) -> Any:
         said = json.loads(done.stdout or "[]")
     except ValueError:
         raise Unreadable(f"bpftool {' '.join(words)}: not JSON: {done.stdout[:60]!r}") from None
-    if isinstance(said, dict) and "error" in said:
-        raise Unreadable(f"bpftool {' '.join(words)}: {said['error']}")
+    every = said if isinstance(said, list) else [said]
+    reason = next((str(each["error"]) for each in every if isinstance(each, dict) and "error" in each), "")
     # Nothing of the name: an empty list, and no success.
-    if done.returncode and not (said == [] and done.stdout.strip()):
-        raise Unreadable(f"bpftool {' '.join(words)}: {done.stderr.strip() or 'failed'}")
+    if not reason and done.returncode and not (said == [] and done.stdout.strip()):
+        reason = done.stderr.strip() or "failed"
+    if reason:
+        hint = "" if os.geteuid() == 0 else "; run it as root"
+        raise Unreadable(f"bpftool {' '.join(words)}: {reason}{hint}")
     return said
 
 
