@@ -99,17 +99,26 @@ def test_the_kernel_takes_the_objects_licence() -> None:
 
 def test_long_names_of_interfaces_keep_their_ends() -> None:
     assert linux_bpf.queue_name("choke", "enp0s31f6") == "choke_enp0s31f6"
-    assert linux_bpf.queue_name("choke", "wlx001122334455") == "choke_122334455"
+    assert linux_bpf.queue_name("choke", "wlx001122334455") == "choke_344555432"
+
+
+def test_no_two_interfaces_get_one_name() -> None:
+    """What replaced or cut letters would make the same."""
+    devs = ["br_lan", "br-lan", "br.lan", "wlx001122334455", "wlx991122334455", "wlx-01122334455"]
+    names = [linux_bpf.queue_name(name, dev) for name in NAMES for dev in devs]
+    assert len(set(names)) == len(names)
+    assert {len(name) for name in names} <= set(range(16))
+    assert all(re.fullmatch(r"[A-Za-z0-9_]+", name) for name in names)
 
 
 def test_names_that_the_kernel_and_systemd_take(tmp_path: Path) -> None:
     """bpf_obj_name_cpy and bpf_lookup of the kernel, and units of devices as systemd-escape has them."""
-    assert linux_bpf.queue_name("dcn", "br-lan") == "dcn_br_lan"
-    assert linux_bpf.queue_name("dcn", "eth0.100") == "dcn_eth0_100"
+    assert linux_bpf.queue_name("dcn", "br-lan") == "dcn_br_lanef43"
+    assert linux_bpf.queue_name("dcn", "eth0.100") == "dcn_th0_100e1ca"
     done = linux_bpf.lines(checked(tmp_path, 'discipline = "dcn"'), "a-b%c")
-    unit = done.files["dcn_a_b_c.service"].decode()
+    unit = done.files["dcn_a_b_c2148.service"].decode()
     assert unit.count("sys-subsystem-net-devices-a\\x2db\\x25c.device") == 3
-    assert "\nExecStart=tc qdisc replace dev a-b%%c root dcn_a_b_c\n" in unit
+    assert "\nExecStart=tc qdisc replace dev a-b%%c root dcn_a_b_c2148\n" in unit
 
 
 def test_nothing_loaded_is_an_empty_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

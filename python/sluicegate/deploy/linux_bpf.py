@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,15 @@ def deployable(name: str) -> bool:
 
 
 def queue_name(discipline: str, dev: str) -> str:
-    """The name in tc of a discipline's queue on an interface: 15 letters at most, the last ones of a long interface.
+    """The name in tc of a discipline's queue on an interface: 15 letters at most.
 
-    The kernel takes letters, digits and underlines, the folder of its BPF objects no dots.
+    The kernel takes letters, digits and underlines, the folder of its BPF objects no dots. An interface with others, or
+    one that is too long, has the last of its letters and a number made of all, so that no two get one name.
     """
-    return f"{discipline}_{re.sub(r'[^A-Za-z0-9_]', '_', dev)[-(LONGEST_NAME - len(discipline) - 1) :]}"
+    room, fit = LONGEST_NAME - len(discipline) - 1, re.sub(r"[^A-Za-z0-9_]", "_", dev)
+    if fit != dev or len(fit) > room:
+        fit = f"{fit[-(room - 4) :]}{zlib.crc32(dev.encode()) & 0xFFFF:04x}"
+    return f"{discipline}_{fit}"
 
 
 def escaped(dev: str) -> str:
