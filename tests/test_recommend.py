@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate.deploy import Undeployable, linux
+from sluicegate.deploy import Undeployable, linux, linux_bpf
 from sluicegate.experiments import recommend as recommendation
 from sluicegate.experiments.disciplines import choices
 from sluicegate.goals import Goal, Known, known
@@ -476,12 +477,25 @@ def test_bpf_queues_can_be_deployed_where_linux_alone_has_none(office: Path) -> 
     assert done.left_out == {"csfq": "is not in Linux, with BPF queues"}
     assert sorted(each.label for each in done.ranking) == ["dcn", "pie", "red"]
     assert (done.ranking[0].label, done.system) == ("dcn", "linux-bpf")
-    lines = done.deployment("dcn", "eth0").lines
-    assert [line.split()[0] for line in lines] == ["ethtool", "ip", "bpftool", "tc"]
-    assert lines[-1] == "tc qdisc replace dev eth0 root dcn_eth0"
     assert "pie" in done.deployment("pie", "eth0").lines[-1], "where there is no object, tc's own"
     with pytest.raises(Undeployable):
         done.deployment("dcn", "eth0", "linux")
+
+
+def test_the_command_for_a_bpf_queue_writes_what_was_run(sluicegate: Program, office: Path, tmp_path: Path) -> None:
+    listed = ["dcn:hb_flows=77", "afd"]
+    done = sg.recommend(office, deployable="linux-bpf", disciplines=",".join(listed), goals="voip loss below 90 %",
+                        seeds=1, duration="5 s", warmup="1 s", sets={"network.rate": "8 Mbit/s"})  # fmt: skip
+    for label in listed:
+        (line,) = done.deployment(label, "eth0").lines
+        out = tmp_path / label.partition(":")[0]
+        words = shlex.split(line.replace("-o DIR", f"-o {out}").replace(office.name, str(office)))
+        assert words[:2] == ["sluicegate", "tc"]
+        assert done.chosen(label), "there is something to say"
+        assert sluicegate(*words[1:]).returncode == 0
+        ran = linux_bpf.parameters(done._resolved[label])
+        assert ran in (out / f"{out.name}_eth0.o").read_bytes()
+    assert "-o DIR" in done.deployment("afd").lines[0], "no path is made up"
 
 
 def test_the_commands_are_those_of_what_was_run(advised: sg.Recommendation) -> None:

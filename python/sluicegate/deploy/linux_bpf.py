@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ..paths import queue_at
 from . import linux
 from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, interface, refusal
 
-__all__ = ["Parameters", "deployable", "laid_out", "lines", "parameters", "queue_name"]
+__all__ = ["Parameters", "command", "deployable", "laid_out", "lines", "parameters", "queue_name"]
 
 OFFLOADS = ("tso", "gso", "gro")
 """What makes one packet of many."""
@@ -101,6 +101,22 @@ def laid_out(resolved: Mapping[str, Any], link: str | None = None, generation: i
 def parameters(resolved: Mapping[str, Any], link: str | None = None) -> bytes:
     """What the program of a new object reads. Raises Undeployable."""
     return laid_out(resolved, link).content
+
+
+def command(
+    file: str, resolved: Mapping[str, Any], dev: str, link: str | None, sets: Iterable[tuple[str, str]]
+) -> Deployment | None:
+    """The command that writes the object of a scenario's queue, with these overrides, and prints the lines for it; None
+    where tc's own lines do. Raises Undeployable."""
+    if queue_at(resolved, find_link(resolved, link).name)["discipline"] not in _core.bpf_names():
+        return None
+    interface(dev)
+    laid_out(resolved, link)
+    given = [word for key, value in sets for word in ("--set", f"{key}={value}")]
+    where = ["--link", link] if link is not None and "links" in resolved["network"] else []
+    words = ["sluicegate", "tc", file, "--bpf", "--dev", dev, *where, *given, "-o", "DIR"]
+    remark = "writes the object into the folder DIR, and prints the lines that deploy it from there"
+    return Deployment(lines=[shlex.join(words)], remarks=[remark])
 
 
 def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder: Path | None = None) -> Deployment:

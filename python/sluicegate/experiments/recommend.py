@@ -196,8 +196,24 @@ class Recommendation(ResultObject):
         if self.access is not None and dev is None and system == "linux":
             return access_line.lines(resolved, self.access)
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
+        if system == "linux-bpf":
+            file = self.comparison.summary["file"]
+            file = "FILE" if file in (scenario.PYTHON, scenario.TEXT) else file
+            made = linux_bpf.command(file, resolved, dev or self.dev, first, self._sets(label))
+            if made is not None:
+                return made
         lines: Callable[..., Deployment] = SYSTEMS[system].lines
         return lines(resolved, dev or self.dev, first)
+
+    def _sets(self, label: str) -> list[tuple[str, str]]:
+        """The overrides under which a discipline was run, but for the run's own."""
+        given = [(key, value) for key, _, value in (each.partition("=") for each in self.comparison.summary["sets"])]
+        choice = choices(label)[0]
+        values = {**self._tuned[label], **dict(choice.values)}
+        return [
+            *(each for each in given if not each[0].startswith("run.")),
+            *replace(choice, values=tuple(values.items())).sets,
+        ]
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it."""
