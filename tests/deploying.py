@@ -172,3 +172,15 @@ discipline = "codel"
 discipline = "drop_tail"
 limit = 33
 """
+
+
+def structure(numbers: list[tuple[str, int, int]]) -> dict[str, object]:
+    """The numbers as bpftool shows a structure of C, with the gaps that it has there."""
+    made: dict[str, Any] = {"pad": 0}
+    for name, value, _ in numbers:
+        *outer, last = name.split(".")
+        inner = made
+        for each in outer:
+            inner = inner.setdefault(each, {"pad": 0})
+        inner[last] = value
+    return made

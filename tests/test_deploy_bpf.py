@@ -14,11 +14,10 @@ import struct
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Program
-from deploying import checked
+from deploying import checked, structure
 
 from sluicegate import _core, scenario
 from sluicegate.deploy import Undeployable, linux_bpf
@@ -151,18 +150,6 @@ def test_an_object_goes_somewhere(sluicegate: Program) -> None:
         done = sluicegate("tc", "unresponsive", *words)
         assert done.returncode == 2
         assert said in done.stderr
-
-
-def structure(numbers: list[tuple[str, int, int]]) -> dict[str, object]:
-    """The numbers as bpftool shows a structure of C, with the gaps that it has there."""
-    made: dict[str, Any] = {"pad": 0}
-    for name, value, _ in numbers:
-        *outer, last = name.split(".")
-        inner = made
-        for each in outer:
-            inner = inner.setdefault(each, {"pad": 0})
-        inner[last] = value
-    return made
 
 
 def fake_bpftool(folder: Path, log: Path, loaded: linux_bpf.Parameters) -> None:

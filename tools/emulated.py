@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from machine import Machine, Unavailable, run
+from machine import Failed, Machine, Unavailable, run
 
 SUITE = "sid"
 LEAST = (6, 16)
@@ -186,7 +186,7 @@ class Emulated(Machine):
             return done.stdout.replace("\r", "")
         except subprocess.TimeoutExpired as late:
             shown = late.stdout if isinstance(late.stdout, str) else (late.stdout or b"").decode(errors="replace")
-            raise Unavailable(f"the machine has not ended after {seconds} s:\n{shown[-2000:]}") from None
+            raise Failed(f"the machine has not ended after {seconds} s:\n{shown[-2000:]}") from None
         finally:
             image.unlink()
 

@@ -4,8 +4,8 @@ In this machine's own kernel where that takes them (own_kernel.py), else in an e
 (emulated.py), every object is loaded, so that the verifier reads it, those of another compiler too (`CLANG=…`);
 parameters are changed in use, and second queues refused; UDP's share of a link that it floods stands beside the
 simulation's; a run of each is recorded and repeated by the same program on this machine (bpf/host_main.h); and a
-packet's cost, in instructions where the machine is emulated, beside queues of the kernel. What is missing here is said,
-and what needs it is not run. Exit code 1: something is not as it should be.
+packet's cost, in instructions where the machine is emulated, beside queues of the kernel. What is missing here (a
+program, the kernel) is said, and what needs it is not run. Exit code 1: something is not as it should be, or fails.
 
     kernel.py [--machine own|emulated] [--seconds S] [--only NAME,…] [--folder DIR] [load] [use] [traffic] [cost]
 """
@@ -25,7 +25,7 @@ from pathlib import Path
 import bpf
 import sluicegate as sg
 from emulated import Emulated
-from machine import Machine, Unavailable, run
+from machine import Failed, Machine, Unavailable, run
 from own_kernel import OwnKernel
 from sluicegate import _core
 from sluicegate.deploy import linux_bpf
@@ -86,7 +86,7 @@ tc -n b qdisc add dev b0 root netem delay 10ms limit 10000
 """
 
 SHARE = """\
-bpftool struct_ops register {queue}.o /sys/fs/bpf/{queue} && tc -n r qdisc replace dev rb root {queue}
+bpftool struct_ops register {queue}.o /sys/fs/bpf/{queue}; tc -n r qdisc replace dev rb root {queue}
 ip netns exec b ./traffic sink 5000 {seconds} 4 & sink=$!
 sleep 0.1
 ip netns exec a ./traffic udp 10.2.0.1 5000 972 20e6 {seconds} &
@@ -117,18 +117,21 @@ tc qdisc del dev d0 root
 """
 
 COST_OF = """\
-bpftool struct_ops register {file} /sys/fs/bpf/{queue} && tc qdisc replace dev d0 root {queue}; cost {told}
+bpftool struct_ops register {file} /sys/fs/bpf/{queue}; tc qdisc replace dev d0 root {queue}; cost {told}
 tc qdisc del dev d0 root; rm -r /sys/fs/bpf/{queue}; sleep 1
 """
 BOUND, BOUND_FOR = 1.25, ("choke", "dcn")
 """Most that a send may cost, in costs of tbf with fq_codel, and for which."""
 
 USE = """\
-bpftool struct_ops register {queue}.o /sys/fs/bpf/x && tc qdisc replace dev d0 root {queue}
+bpftool struct_ops register {other}.o /sys/fs/bpf/other # another, which is left alone
+bpftool struct_ops register {queue}.o /sys/fs/bpf/x; tc qdisc replace dev d0 root {queue}
 maps() {{ bpftool --json prog show id $program | sed 's/.*"map_ids":.\\([0-9,]*\\).*/\\1/; s/,/ /g'; }}
 said() {{ echo "ASKED $*"; bpftool --json "$@"; echo; }}
-program=$(bpftool --json struct_ops dump name sluicegate | sed 's/.*sg_enqueue\\/prog_id:\\([0-9]*\\).*/\\1/')
-for id in $(maps); do case $(bpftool map show id $id) in *.data*) data=$id;; esac; done
+programs=$(bpftool --json struct_ops dump name sluicegate | grep -o 'sg_enqueue/prog_id:[0-9]*' | sed 's/.*://')
+for program in $programs; do
+    for id in $(maps); do case $(bpftool map show id $id) in *" name {queue}.data "*) data=$id;; esac; done
+done
 ./traffic blast 10.9.0.2 9 72 1000 4
 {changes}
 ./traffic udp 10.9.0.2 9 72 20e6 3 & # a queue stands meanwhile
@@ -140,12 +143,15 @@ if [ -e $default ]; then
     echo pfifo_fast > $default
 fi
 wait; sleep 1
-said struct_ops dump name sluicegate; said prog show id $program
-for id in $(maps); do
-    said map show id $id
-    case $(bpftool map show id $id) in *.data*|*.bss*) said map dump id $id;; esac
+said struct_ops dump name sluicegate
+for program in $programs; do
+    said prog show id $program
+    for id in $(maps); do
+        said map show id $id
+        case $(bpftool map show id $id) in *.data*|*.bss*) said map dump id $id;; esac
+    done
 done
-tc qdisc del dev d0 root; rm -r /sys/fs/bpf/x
+tc qdisc del dev d0 root; rm -r /sys/fs/bpf/x /sys/fs/bpf/other
 """
 
 
@@ -196,6 +202,14 @@ def patched(content: bytes, queue: str, parameters: bytes) -> bytes:
     return bytes(whole)
 
 
+def ran(machine: Machine, job: str, files: dict[str, bytes], seconds: int = 600, output: Path | None = None) -> str:
+    """What a job prints, of which every command must succeed."""
+    said = machine.run(job, files, seconds, output)
+    if not re.search(r"^job ended: 0$", said, re.MULTILINE):
+        sys.exit(f"{said}\na command of the job has failed, or the machine")
+    return said
+
+
 def load(machine: Machine, names: list[str], seconds: int) -> None:
     """Every object is read by the verifier."""
     kinds = {"the package": objects(names, seconds)}
@@ -206,7 +220,7 @@ def load(machine: Machine, names: list[str], seconds: int) -> None:
             f"bpftool struct_ops register {file} /sys/fs/bpf/x 2>&1 | tail -3; rm -r /sys/fs/bpf/x; sleep 0.3"
             for file in files
         ]
-        said = machine.run("\n".join(lines), files)
+        said = ran(machine, "\n".join(lines), files)
         loaded = said.count("Registered Qdisc_ops")
         print(f"\nLoaded: {loaded} of {len(files)} objects of {kind}", flush=True)
         if loaded != len(files):
@@ -215,16 +229,16 @@ def load(machine: Machine, names: list[str], seconds: int) -> None:
 
 def use(machine: Machine, names: list[str], seconds: int) -> None:
     """A queue whose parameters change, as `sluicegate bpf` changes them, beside others that are refused."""
-    queue, before = queue_name("dcn"), linux_bpf.laid_out(resolved("dcn", seconds))
+    queue, other, before = queue_name("dcn"), queue_name("afd"), linux_bpf.laid_out(resolved("dcn", seconds))
     after = linux_bpf.laid_out(resolved("dcn", seconds, "12 Mbit/s", "q_ref = 40"), generation=2)
     writes = bpf_queues.writes(before.content, after.content)
     changes = "\n".join(f"bpftool map update id $data {' '.join(words)}" for words in writes)
-    files = objects(["dcn"], seconds) | {"traffic": generator()}
-    said = machine.run(DUMMY + USE.format(queue=queue, changes=changes), files)
+    files = objects(["dcn", "afd"], seconds) | {"traffic": generator()}
+    said = ran(machine, DUMMY + USE.format(queue=queue, other=other, changes=changes), files)
     answers = dict(re.findall(r"^ASKED (.*)\n(.*)$", said, re.MULTILINE))
     try:
         bpf_queues.bpftool = lambda *words: json.loads(answers[" ".join(words)])  # what it said there
-        (found,) = bpf_queues.queues()
+        (found,) = (each for each in bpf_queues.queues() if each.name == queue)
         row, left = found.row(), found.changed(after)
     except (KeyError, ValueError):
         sys.exit(said)
@@ -257,8 +271,8 @@ def traffic(machine: Machine, names: list[str], seconds: int) -> None:
     job = NETWORK + "".join(SHARE.format(queue=queue_name(name), seconds=seconds) for name in names)
     each, apart = KEPT * (CALL + 8), []
     with tempfile.TemporaryDirectory() as folder:
-        kept, program = Path(folder) / "kept", Path(folder) / "program"
-        said = machine.run(job, files, 7200, kept)
+        kept = Path(folder) / "kept"
+        said = ran(machine, job, files, 7200, kept)
         data = kept.read_bytes() if kept.exists() else b""
         found = re.findall(r"SHARE (\w+)\s+(?:.*\n)*?RECEIVED tcp (\d+) udp (\d+)", said)
         if len(found) != len(names) or len(data) != each * len(names):
@@ -276,15 +290,21 @@ def traffic(machine: Machine, names: list[str], seconds: int) -> None:
                 apart.append(name)
         print("\nThe first calls in the kernel, repeated on this machine")
         for at, name in enumerate(names):
-            source = bpf.SOURCES / f"{name.split()[0]}.bpf.c"
-            run("cc", "-O2", "-DSG_HOST", "-x", "c", source, "-o", program)
-            events = trace(data[at * each :][:each], linux_bpf.parameters(resolved(name, seconds)))
-            done = subprocess.run([program], input=events, capture_output=True)
-            print(f"{name:14}{done.stdout.decode().strip()}", flush=True)
-            if done.returncode:
-                sys.exit(1)
+            repeat(name, trace(data[at * each :][:each], linux_bpf.parameters(resolved(name, seconds))))
     if apart:
         sys.exit(f"more than 1 point from the simulation's mean: {', '.join(apart)}")
+
+
+def repeat(name: str, events: bytes) -> None:
+    """The calls of a line, by the same program on this machine. No calls are no proof."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program"
+        run("cc", "-O2", "-DSG_HOST", "-x", "c", bpf.SOURCES / f"{name.split()[0]}.bpf.c", "-o", program)
+        done = subprocess.run([program], input=events, capture_output=True)
+    said = done.stdout.decode().strip()
+    print(f"{name:14}{said}", flush=True)
+    if done.returncode or not re.match(r"equal: [1-9]\d* arrivals, [1-9]", said):
+        sys.exit(f"{name}: not repeated")
 
 
 def trace(data: bytes, parameters: bytes) -> bytes:
@@ -310,7 +330,7 @@ def cost(machine: Machine, names: list[str], seconds: int) -> None:
         for before, told in (("", ""), ("idle_", "idle/"))
         for queue in map(queue_name, names)
     ]
-    said = machine.run(DUMMY + COST + "".join(lines), files | {"traffic": generator()}, 3600)
+    said = ran(machine, DUMMY + COST + "".join(lines), files | {"traffic": generator()}, 3600)
     found = {name: int(number) for name, number in re.findall(r"COST (\S+) (\d+)", said)}
     if len(found) != 6 + 2 * len(names):
         sys.exit(said)
@@ -368,7 +388,7 @@ def main() -> None:
     warnings.simplefilter("ignore", TrapWarning)  # a flood is what the scenario is for
     try:
         machine = machine_here(given.machine, given.folder.absolute())
-    except Unavailable as reason:
+    except (Unavailable, Failed) as reason:  # no kernel is to be had
         print(f"skipped: {reason}")
         return
     print(f"{machine.about}: {', '.join(given.only)}", flush=True)
@@ -377,6 +397,8 @@ def main() -> None:
             PARTS[part](machine, given.only, given.seconds)
         except Unavailable as reason:
             print(f"{part} skipped: {reason}", flush=True)
+        except Failed as reason:
+            sys.exit(f"{part} failed: {reason}")
 
 
 if __name__ == "__main__":

@@ -19,15 +19,19 @@ class Unavailable(Exception):
     """Why there is no such machine here, or what else is missing; the message is for the user."""
 
 
+class Failed(Exception):
+    """What has gone wrong with all there that is needed; the message is for the user."""
+
+
 def run(*command: str | Path, **options: object) -> str:
-    """The output of a command that must succeed."""
+    """The output of a command. Raises Unavailable where it is not here, Failed where it does not succeed."""
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
     except FileNotFoundError:
         package = PACKAGES.get(str(command[0]), command[0])
         raise Unavailable(f"{command[0]} is not here: apt-get install {package}") from None
     if done.returncode:
-        raise Unavailable(f"{command[0]} {command[1]}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+        raise Failed(f"{command[0]} {command[1]}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
     return str(done.stdout)
 
 
@@ -44,4 +48,5 @@ class Machine(ABC):
 
     @abstractmethod
     def run(self, job: str, files: Mapping[str, bytes], seconds: int = 600, output: Path | None = None) -> str:
-        """What the lines of `job` print, with these files; `output` is $OUTPUT there. Raises Unavailable."""
+        """What the lines of `job` print, with these files, and "job ended: " with its exit status; `output` is $OUTPUT
+        there. Raises Failed where it takes longer."""

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from machine import Machine, Unavailable
+from machine import Failed, Machine, Unavailable
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 TYPE = b"\0bpf_struct_ops_Qdisc_ops\0"
@@ -70,5 +70,5 @@ class OwnKernel(Machine):
                     timeout=seconds,
                 )
             except subprocess.TimeoutExpired:
-                raise Unavailable(f"a job has not ended after {seconds} s") from None
+                raise Failed(f"a job has not ended after {seconds} s") from None
             return done.stdout
