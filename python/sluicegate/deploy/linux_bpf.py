@@ -158,6 +158,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         "never below htb; the interface must be faster",
         "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
         "the queue is coarse",
+        "when it is undone, switch on only the offloads that were on before; the service switches on all",
         "gso_max_segs 1 is for this machine's own TCP, which gso off does not stop; it holds for new connections",
         f"a driver of fewer segments than {WHOLE_SEGMENTS} refuses that: undo with its tso_max_segs (`ip -d link`)",
         "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
