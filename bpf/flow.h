@@ -51,7 +51,7 @@ static __always_inline __u64 sip_end(struct sip *s)
 }
 
 /* Numbers of the network's byte order, as a little-endian machine reads them. */
-enum { IPV4 = 0x0008, IPV6 = 0xdd86, VLAN = 0x0081, PROVIDER_VLAN = 0xa888, IPV4_FRAGMENT = 0xff3f, IPV6_FRAGMENT = 0xf9ff };
+enum { IPV4 = 0x0008, ARP = 0x0608, IPV6 = 0xdd86, VLAN = 0x0081, PROVIDER_VLAN = 0xa888, IPV4_FRAGMENT = 0xff3f, IPV6_FRAGMENT = 0xf9ff };
 enum { HOP_BY_HOP = 0, TCP = 6, UDP = 17, DCCP = 33, ROUTING = 43, FRAGMENT = 44, AUTHENTICATION = 51, DESTINATION = 60, SCTP = 132, UDPLITE = 136 };
 
 static __always_inline __u64 hash_of(const struct key *key, struct reader *r, __u16 protocol)
@@ -66,6 +66,17 @@ static __always_inline __u64 hash_of(const struct key *key, struct reader *r, __
 		struct { __u16 tag, protocol; } vlan;
 		if ((protocol != VLAN && protocol != PROVIDER_VLAN) || !load(r, at, &vlan, sizeof vlan))
 			break;
+		/* AF_PACKET and macvtap have the network's header behind the tags, the type still before them. Then this is IP: its
+		 * second word is a length, less than types are, or a label. */
+		if ((vlan.tag & 0xf0) == 0x40 && (vlan.protocol & 0xff) < 6) {
+			protocol = IPV4;
+			break;
+		}
+		if ((vlan.tag & 0xf0) == 0x60 && vlan.protocol != IPV4 && vlan.protocol != IPV6 && vlan.protocol != ARP &&
+		    vlan.protocol != VLAN && vlan.protocol != PROVIDER_VLAN) {
+			protocol = IPV6;
+			break;
+		}
 		protocol = vlan.protocol;
 		at += sizeof vlan;
 	}

@@ -99,6 +99,10 @@ def test_tags_and_extension_headers_are_skipped(flow: Flow) -> None:
     tag = struct.pack(">HH", 5, IPV4)
     assert flow(tag + ipv4(ports()), VLAN) == flow(ipv4(ports()), IPV4)
     assert flow(struct.pack(">HH", 9, VLAN) + tag + ipv4(ports()), 0x88A8) == flow(ipv4(ports()), IPV4)
+    priority = struct.pack(">HH", 0x4005, IPV4)  # its bits look like IPv4's version, and IPv6's below
+    assert flow(priority + ipv4(ports()), VLAN) == flow(ipv4(ports()), IPV4)
+    priority = struct.pack(">HH", 0x6005, IPV6)
+    assert flow(priority + ipv6(ports()), VLAN) == flow(ipv6(ports()), IPV6)
     plain = flow(ipv6(ports()), IPV6)
     hop = struct.pack(">BB6x", TCP, 0)
     assert flow(ipv6(hop + ports(), HOP_BY_HOP), IPV6) == plain
@@ -106,6 +110,20 @@ def test_tags_and_extension_headers_are_skipped(flow: Flow) -> None:
     assert flow(ipv6(routing + hop + ports(), ROUTING), IPV6) == plain
     authentication = struct.pack(">BB22x", TCP, 4)
     assert flow(ipv6(authentication + ports(), AUTHENTICATION), IPV6) == plain
+
+
+def test_a_header_behind_its_tags(flow: Flow) -> None:
+    """What AF_PACKET and macvtap give: the type of a tag, and the data from IP's header on."""
+
+    def of_length(packet: bytes) -> bytes:
+        return packet[:2] + struct.pack(">H", len(packet)) + packet[4:]
+
+    for outer in (VLAN, 0x88A8):
+        for length in (0, 60, 1400):
+            assert flow(of_length(ipv4(ports() + b"x" * length)), outer) == flow(ipv4(ports()), IPV4)
+            assert flow(ipv6(ports() + b"x" * length), outer) == flow(ipv6(ports()), IPV6)
+    labelled = struct.pack(">I", 6 << 28 | 0x12345) + ipv6(ports())[4:]
+    assert flow(labelled, VLAN) == flow(ipv6(ports()), IPV6)
 
 
 def test_all_fragments_of_a_datagram_are_one_flow(flow: Flow) -> None:
