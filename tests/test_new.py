@@ -68,6 +68,10 @@ def test_calls_are_voice_where_video_would_take_most_of_the_line() -> None:
         (["home", "--down", "100", "--up", "1 Mbit/s"], "must be a rate with its unit"),
         (["home", *RATES, "--rtt", "0 ms"], "rtt"),
         (["home", *RATES, "--users", "-1"], "users = -1: must be at least 0"),
+        (
+            ["home", *RATES, "--users", "0", "--calls", "0", "--games", "0", "--uploads", "0"],
+            "users, calls, games and uploads are all 0: nothing would be sent; give one of them",
+        ),
     ],
 )
 def test_mistakes_are_told_with_their_fix(sluicegate: Program, arguments: list[str], told: str) -> None:

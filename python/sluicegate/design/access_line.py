@@ -90,6 +90,8 @@ def access_line(
     for name, count in (("users", users), ("calls", calls), ("games", games), ("uploads", uploads)):
         if count < 0 or count > 1000:
             raise ScenarioError(f"{name} = {count}: must be at least 0 and at most 1000")
+    if not users + calls + games + uploads:
+        raise ScenarioError("users, calls, games and uploads are all 0: nothing would be sent; give one of them")
     up_bps = quantity("up", up, "network.rate")
     down_bps = None if down is None else quantity("down", down, "network.rate")
     rtt = rtt or kind.rtt
