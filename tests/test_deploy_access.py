@@ -85,7 +85,10 @@ def test_who_names_one_interface_is_told_the_direction_and_what_is_missing(sluic
         (["cable", "--lan", "a"], "--lan: it takes the download of the line that --wan names"),
         (["cable", "--wan", "a", "--lan", "a"], "one interface cannot be both sides"),
         (["cable", "--wan", "a", "--dev", "b"], "leave out --link and --dev"),
-        (["cable", "--wan", "a", "--margin", "much"], "must be a part of the rate, such as 5 %"),
+        (["cable", "--wan", "a", "--margin", "much"], 'must be a part of the rate in percent, such as "5 %"'),
+        (["cable", "--wan", "a", "--margin", "0.05"], 'must be a part of the rate in percent, such as "5 %"'),
+        (["cable", "--wan", "a", "--margin", "5"], 'must be a part of the rate in percent, such as "5 %"'),
+        (["cable", "--wan", "a", "--cake-mq"], "an ifb device has one transmit queue: with --cake-mq name"),
         (["cable", "--wan", "a", "--margin", "100 %"], "must be at least 0 % and below 100 %"),
         (["cable", "--wan", "a", "--freebsd"], "are for tc's own"),
         (["cable", "--wan", "a", "--format", "nixo"], 'did you mean "nixos"?'),
@@ -139,7 +142,7 @@ def test_nat_is_what_the_scenario_says_else_what_the_place_asks_for() -> None:
 
 
 def test_cake_in_each_transmit_queue() -> None:
-    done = access.lines(home(), Access(wan="wan0", multiqueue=True))
+    done = access.lines(home(), Access(wan="wan0", lan="br0", multiqueue=True))
     assert sum(" cake_mq bandwidth " in line for line in done.lines) == 2
     assert any(remark.startswith("cake_mq, a cake in each transmit queue") for remark in done.remarks)
 
@@ -266,3 +269,12 @@ def test_a_format_is_told_as_json_too(sluicegate: Program) -> None:
     record = json.loads(sluicegate(*asked).stdout)
     assert (record["wan"], record["lan"]) == ("wan0", "ifb4wan0")
     assert record["text"].startswith("config queue 'sluicegate'\n")
+
+
+def test_the_modem_s_own_queue_on_the_router_is_told_in_words(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="10 Mbit/s"))
+    said = sluicegate("tc", "home.toml", "--wan", "wan0").stdout
+    told = "# drop_tail: first come, first served, as in the modem; packets wait here for up to 263 ms."
+    assert said.count(told) == 1, "once for both directions"
+    better = sluicegate("tc", "home.toml", "--set", "queue.discipline=cake", "--wan", "wan0").stdout
+    assert "first come" not in better

@@ -187,3 +187,9 @@ def test_a_shaper_of_the_kernel_empties_the_modem_as_simulated() -> None:
     assert after.queue < 60
     assert expected[0].median > 120
     assert expected[1].median < 40
+
+
+def test_a_shaper_above_the_line_s_rate_is_told_of(sluicegate: Program) -> None:
+    said = sluicegate("check", "cable", "--set", "network.reverse.shaper.rate=12 Mbit/s").stderr
+    assert "warning: reverse_shaper: its rate of 12 Mbit/s is above that of reverse, 10 Mbit/s" in said
+    assert "above that" not in sluicegate("check", "cable", "--set", "network.reverse.shaper.rate=100 %").stderr

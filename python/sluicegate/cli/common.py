@@ -218,9 +218,12 @@ def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue
             raise Refusal("--lan: it takes the download of the line that --wan names")
         return None
     try:
-        part = None if margin is None else float(margin.removesuffix("%")) / 100
+        number, percent, _ = (margin or "5 %").partition("%")
+        part = None if margin is None else float(number) / 100
     except ValueError:
-        raise Refusal(f"--margin {margin}: must be a part of the rate, such as 5 %") from None
+        percent = ""
+    if not percent:  # 0.05 could be either
+        raise Refusal(f'--margin {margin}: must be a part of the rate in percent, such as "5 %"')
     try:
         return Access(wan=wan, lan=lan, margin=part, multiqueue=multiqueue)
     except Undeployable as error:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..paths import REVERSE, links
-from ..quantities import rate_text
+from ..paths import REVERSE, links, queue_at
+from ..quantities import duration, rate_text
 from . import linux
-from .target import LONGEST_NAME, Deployment, Position, Undeployable, find_link, interface
+from .target import LONGEST_NAME, Deployment, Position, Undeployable, Values, find_link, interface
 
 DOWN = "bottleneck"
 """The link of a two-way dumbbell that is the download; `REVERSE` is the upload."""
@@ -48,6 +48,8 @@ class Access:
             interface(name)
         if self.lan == self.wan:
             raise Undeployable(f"{self.wan}: one interface cannot be both sides of a router")
+        if self.multiqueue and self.lan is None:
+            raise Undeployable("an ifb device has one transmit queue: with --cake-mq name the one to the home, --lan")
         if self.margin is not None and not 0 <= self.margin < 1:
             raise Undeployable(f"a margin of {100 * self.margin:g} %: must be at least 0 % and below 100 %")
 
@@ -105,4 +107,11 @@ def _direction(
     rate = f"{place.shown_rate}, {part:g} % of the line's {shown}"
     where = f"leaves by {dev}" + (f", which is fed with what comes in by {access.wan}" if dev != access.lan and
                                   link != REVERSE else "")  # fmt: skip
-    return Deployment(lines=found.lines, remarks=found.remarks, title=f"{way} (link {place.name}): {rate}; {where}")
+    remarks = list(found.remarks)
+    queue = queue_at(resolved, place.name)
+    if queue["discipline"] == "drop_tail":
+        limit, in_bytes = Values(queue).size("limit")
+        longest = duration((limit if in_bytes else limit * place.packet) * 8 / place.rate)
+        said = f"first come, first served, as in the modem; packets wait here for up to {longest}"
+        remarks.insert(0, f"drop_tail: {said}. --set queue.discipline=cake, or fq_codel, keeps that short")  # fmt: skip
+    return Deployment(lines=found.lines, remarks=remarks, title=f"{way} (link {place.name}): {rate}; {where}")

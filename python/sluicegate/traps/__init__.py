@@ -33,6 +33,7 @@ TRAPS = (
     targets.intervals,
     thresholds.overload,
     sources.eager_ledbat,
+    wires.fast_shapers,
     wires.reordering,
     wires.dead_wires,
     wires.mild_bursts,

@@ -7,11 +7,23 @@ from collections.abc import Iterator
 
 from ..paths import Place, links
 from ..traffic import Traffic, packet_bytes
-from .words import amount, span
+from .words import amount, rate_of, span
 
 OVERTAKERS = 3
 """So many packets that arrive before an earlier one are a loss to TCP without RACK: each is answered by a duplicate
 acknowledgement, and the third lets the sender send again (RFC 5681, Sec. 3.2; RFC 6675 counts as many)."""
+
+
+def fast_shapers(traffic: Traffic) -> Iterator[str]:
+    """A shaper above the rate of its line: it never holds anything back, and the queue is in the modem."""
+    rates = {place.name: place for place in links(traffic.resolved)}
+    for place in rates.values():
+        line = rates[place.shaper.line] if place.shaper else place
+        if place.rate_bps > line.rate_bps and not line.varies:
+            yield (
+                f"{place.name}: its rate of {rate_of(place)} is above that of {line.name}, {rate_of(line)}, so that "
+                'the queue is in the modem; set rate to less, such as "95 %"'
+            )
 
 
 def reordering(traffic: Traffic) -> Iterator[str]:
