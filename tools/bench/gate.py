@@ -2,8 +2,8 @@
 
 Instructions are callgrind's, of the difference of two runs of one scenario, so that what comes before and after the
 simulation is in neither; they repeat to 10⁻⁵, whatever else the machine does. Bytes are the slope of the most memory
-that a process has held. costs.json keeps both with the code. A change of more than 1 % (bytes: 3 %) fails until `--acknowledge`
-keeps the new numbers with a reason, which then is in the commit: a fall, too, lest it be lost again.
+that a process has held. costs.json keeps both with the code. A change of more than 1 % (bytes: 3 %) fails until
+`--acknowledge` keeps the new numbers with a reason, which then is in the commit: a fall, too, lest it be lost again.
 
 What cannot be counted or compared here, without valgrind or with another compiler, is said, and fails where nobody
 reads what is said: where the environment has `CI`.
@@ -29,8 +29,8 @@ import dumbbell
 SCENARIOS = Path(__file__).parents[2] / "python/sluicegate/scenarios"
 COSTS = Path(__file__).with_name("costs.json")
 INSTRUCTIONS, BYTES = "instructions per packet", "bytes per flow"
-#: The change that fails, as a part of what is kept. Bytes have differed by 2 % between two builds that keep the same, on a
-#: loaded machine: where a process's memory lies is not the same each time.
+#: The change that fails, as a part of what is kept. Bytes have differed by 2 % between two builds that keep the same, on
+#: a loaded machine: where a process's memory lies is not the same each time.
 ALLOWED = {INSTRUCTIONS: 0.01, BYTES: 0.03}
 
 LINUX = partial(dumbbell.scenario, queue="drop_tail", profile="linux")
