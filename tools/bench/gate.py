@@ -29,8 +29,8 @@ import dumbbell
 SCENARIOS = Path(__file__).parents[2] / "python/sluicegate/scenarios"
 COSTS = Path(__file__).with_name("costs.json")
 INSTRUCTIONS, BYTES = "instructions per packet", "bytes per flow"
-#: The change that fails, as a part of what is kept. Bytes have differed by 2 % between two builds that keep the same, on
-#: a loaded machine: where a process's memory lies is not the same each time.
+#: The change that fails, as a part of what is kept. Bytes have differed by 2 % between two builds that hold the same,
+#: on a loaded machine: where a process's memory lies is not the same each time.
 ALLOWED = {INSTRUCTIONS: 0.01, BYTES: 0.03}
 
 LINUX = partial(dumbbell.scenario, queue="drop_tail", profile="linux")
