@@ -175,6 +175,17 @@ def test_networkd_reads_its_sections(tmp_path: Path, queue: str) -> None:
     assert networkd_says(tmp_path, text) == []
 
 
+def test_cake_estimates_the_rate_of_a_download_that_varies(tmp_path: Path) -> None:
+    resolved = sg.check(sg.access_line(up="5 Mbit/s", access="lte"), sets={"queue.discipline": "cake"})
+    done = access.lines(resolved, Access(wan="wan0", lan="br0"))
+    assert [" autorate-ingress ingress" in line for line in done.lines] == [False, True]
+    several = access.lines(resolved, Access(wan="wan0", lan="br0", multiqueue=True))
+    assert not any("autorate" in line for line in several.lines), "cake_mq has none"
+    text = formats.networkd(done)
+    assert text.count("\nAutoRateIngress=yes\n") == 1
+    assert networkd_says(tmp_path, text) == []
+
+
 def test_networkd_is_asked_in_earnest(tmp_path: Path) -> None:
     text = formats.networkd(access.lines(home(), Access(wan="wan0", lan="br0")))
     wrong = text.replace("Bandwidth=95M", "Bandwidth=much").replace("NAT=yes", "Nat=yes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,9 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     assert all(" nat " in each for each in (up, down))
     assert "redirect dev ifb4wan0" in said
 
+    assert f'--margin "{100 - part:g} %"' in said
+    assert_same_lines(sluicegate, said)
+
     done = sg.Recommendation.read(tmp_path / "out")
     network = done.comparison.summary["scenario"]["network"]
     simulated = [in_base_unit(way["shaper"]["rate"]) for way in (network["reverse"], network)]
@@ -62,6 +66,26 @@ def test_a_margin_that_is_given_is_taken(sluicegate: Program, tmp_path: Path) ->
     said = sluicegate("recommend", "home.toml", *asked).stdout
     assert "shapers at" not in said
     assert re.findall(r" cake bandwidth (\S+)", said) == ["8Mbit", "32Mbit"]
+    assert_same_lines(sluicegate, said)
+
+
+def assert_same_lines(sluicegate: Program, said: str) -> None:
+    """That the command below the lines of a recommendation prints them."""
+    shown = re.findall(r"^  ((?:tc|ip) .*)$", said, re.MULTILINE)
+    [command] = re.findall(r"^  sluicegate (tc .*)$", said, re.MULTILINE)
+    again = sluicegate(*shlex.split(command)).stdout
+    assert [line for line in again.splitlines() if not line.startswith("#")] == shown
+    assert sluicegate(*shlex.split(command), "--format", "networkmanager").returncode == 0
+
+
+@pytest.mark.parametrize("queue", ["red", "drop_tail", "fq_codel:target=8 ms"])
+def test_the_command_below_the_lines_writes_the_same(sluicegate: Program, tmp_path: Path, queue: str) -> None:
+    (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="3 Mbit/s", users=1, calls=0))
+    asked = ["--disciplines", queue, "--wan", "wan0", "--lan", "br0", "--margin", "7.5 %", "--seeds", "1"]
+    more = ["--set", "run.duration=3 s", "--set", "run.warmup=1 s", "--set", "network.delay=20 ms"]
+    answer = sluicegate("recommend", "home.toml", *asked, *more)
+    assert answer.returncode == 0, answer.stderr
+    assert_same_lines(sluicegate, answer.stdout)
 
 
 def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
@@ -77,7 +101,7 @@ def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
 def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
     text = sg.access_line(up="5 Mbit/s", access="lte", users=1, calls=1)
     done = sg.recommend(
-        text, disciplines="fq_codel", seeds=1, duration="20 s", warmup="4 s", access=Access(wan="wwan0")
+        text, disciplines="fq_codel,cake", seeds=1, duration="20 s", warmup="4 s", access=Access(wan="wwan0")
     )
     assert done.line is not None
     assert done.line.margin is not None
@@ -85,6 +109,27 @@ def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
     first, *evidence = done.line.margin.lines()
     assert first.startswith("the rate of bottleneck varies: no fixed rate keeps the queue out of the modem")
     assert len(evidence) == len(margin.VARYING)
+    for queue in ("fq_codel", "cake"):
+        said = done.deployment(queue)
+        assert re.match(
+            r"no fixed rate that was tried keeps the queue out of the modem, where 99 % of packets wait at most: "
+            r"\d+.* at 95 %, .* at 40 %; --margin chooses another rate$",
+            said.remarks[0],
+        )
+        assert f"# {said.remarks[0]}\n" in said.text()
+    up, *_, down = done.deployment("cake").lines
+    assert down.endswith(" autorate-ingress ingress")
+    assert "autorate" not in up
+
+
+def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_not() -> None:
+    text = sg.access_line(down="20 Mbit/s", up="3 Mbit/s", access="satellite", users=1, calls=0)
+    assert "no fixed margin below it always holds" in next(line for line in text.splitlines() if "rate =" in line)
+    done = sg.recommend(text, disciplines="cake", seeds=1, duration="20 s", warmup="5 s", access=Access(wan="sat0"))
+    assert done.line is not None
+    told = "packets are lost in bursts on bottleneck and reverse, as on radio: the rate varies, too"
+    assert told in done.line.text()[-1]
+    assert told in done.deployment("cake").remarks[0]
 
 
 def test_each_direction_has_the_thresholds_of_its_own_rate() -> None:

@@ -137,12 +137,14 @@ def recommend(
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
     else:
-        print_recommendation(done, out, everything)
+        print_recommendation(done, out, everything, file, stated)
         for sentence in depends:
             print(sentence)
 
 
-def print_recommendation(done: Recommendation, out: Path | None, everything: bool) -> None:
+def print_recommendation(
+    done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]]
+) -> None:
     """Print goals, ranking, evidence, and how to deploy the best."""
     print("goals, assumed because none is stated:" if done.assumed else "goals:")
     for number, goal in enumerate(done.goals, 1):
@@ -184,7 +186,7 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
             print(f"  today: {done.line.today}")
     for line in () if done.line is None or done.line.margin is None else done.line.margin.lines():
         print(line)
-    print_deployment(done)
+    print_deployment(done, file, sets)
     if out is not None:
         print(f"results in {out}")
 
@@ -254,7 +256,7 @@ def conclusion(done: Recommendation) -> list[str]:
     return lines
 
 
-def print_deployment(done: Recommendation) -> None:
+def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, str]]) -> None:
     """Print the commands for the first of the best that has some, with what will differ, or why there are none."""
     from ..deploy import Undeployable
     from ..experiments.recommend import NAMED
@@ -272,6 +274,9 @@ def print_deployment(done: Recommendation) -> None:
         print(f"to deploy {label} on {named}, as root:")
         for line in found.text().splitlines():
             print(f"  {line}")
+        if command := done.command(label, file, sets):
+            print("the same lines, and with --format in the files of routers:")
+            print(f"  {command}")
         if len(best) > 1:
             print(f"the same for {', '.join(each for each in best if each != label)}: --disciplines NAME")
         return

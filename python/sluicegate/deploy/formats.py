@@ -45,6 +45,7 @@ NETWORKD = {
         | {tins: ("PriorityQueueingPreset", tins) for tins in TINS}
         | {"nat": ("NAT", "yes"), "nonat": ("NAT", "no"), "wash": ("Wash", "yes"), "nowash": ("Wash", "no")}
         | {word: ("CompensationMode", mode) for word, mode in (("noatm", "none"), ("atm", "atm"), ("ptm", "ptm"))}
+        | {"autorate-ingress": ("AutoRateIngress", "yes")}
         | {"split-gso": ("SplitGSO", "yes"), "no-ack-filter": None, "egress": None, "rtt 100ms": None}
         | {"ack-filter": ("AckFilter", "yes"), "ack-filter-aggressive": ("AckFilter", "aggressive")},
         {"RTTSec": 253, "AckFilter": 253},

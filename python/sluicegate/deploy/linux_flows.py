@@ -179,6 +179,13 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     said += f" rtt {plan.time(values, 'rtt')} {framing_words(framing)}"
     shaper = plan.link.shaper
     behind = values["ingress"] or position.behind or (shaper is not None and shaper.behind)
+    estimates = position.behind and plan.link.varies and not position.multiqueue
+    said += " autorate-ingress" if estimates else ""
+    plan.say(
+        "autorate-ingress: cake sets its rate to 15/16 of the peaks that come in, because no fixed rate does; the "
+        "scenario's cake has a fixed one",
+        estimates,
+    )
     said += " ingress" if behind else " egress"
     plan.say(
         "ingress: what comes in has crossed the link already, so that dropped packets count; the scenario's queue "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -50,6 +50,14 @@ class Deployment:
     parts: tuple[Deployment, ...] = ()
     """Of an access line, what lines and remarks consist of: one for each direction."""
     files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def remarked(self, said: list[str]) -> Deployment:
+        """The same with these remarks first."""
+        if self.parts:
+            first, *others = self.parts
+            parts = (first.remarked(said), *others)
+            return replace(self, remarks=[*said, *self.remarks], parts=parts)
+        return replace(self, remarks=[*said, *self.remarks])
 
     def text(self) -> str:
         """All of it as input for sh: remarks are comments below the lines."""

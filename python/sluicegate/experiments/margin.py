@@ -34,6 +34,12 @@ PACKET = 1500
 MOST_SEEDS = 3
 """How many seeds are enough: a queue that is in the modem is there in each run."""
 
+RADIO = (
+    "packets are lost in bursts on {}, as on radio: the rate varies, too, which the scenario does not know, so that no "
+    "fixed margin always holds"
+)
+"""Of lines whose rate is not known to vary: the sentence, with their names."""
+
 DIRECTIONS = (("download", "bottleneck", "shaper"), ("upload", REVERSE, "reverse_shaper"))
 """Each direction, its line and its shaper, as results name them."""
 
@@ -59,11 +65,13 @@ class Tried:
 
 @dataclass(frozen=True)
 class Margin:
-    """What was tried, the largest rate first, and under which discipline; `varying`: lines whose rate varies."""
+    """What was tried, the largest rate first, and under which discipline; `varying`: lines whose rate varies; `radio`:
+    others that lose packets in bursts, as radio links do, whose rates vary though the scenario's do not."""
 
     discipline: str
     tried: tuple[Tried, ...]
     varying: tuple[str, ...] = ()
+    radio: tuple[str, ...] = ()
 
     @property
     def part(self) -> float | None:
@@ -78,8 +86,21 @@ class Margin:
         else:
             most = "the most that keeps the queue out of the modem"
             first = f"{whose}shapers at {100 * self.part:g} % of the line: {most}"
-        return [f"{first}; 99 % of packets wait at most, under {self.discipline}:", *(f"  {each.text()}"
+        said = [f"{first}; 99 % of packets wait at most, under {self.discipline}:", *(f"  {each.text()}"
                 for each in self.tried)]  # fmt: skip
+        return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
+
+    def remarks(self) -> list[str]:
+        """What is said of it beside the lines that deploy shapers."""
+        said = [RADIO.format(" and ".join(self.radio))] if self.radio else []
+        if self.part is None:
+            first, last = self.tried[0], self.tried[-1]
+            waits = ", ".join(
+                f"{duration(max(each.modem.values()) / 1e9)} at {100 * each.part:g} %" for each in (first, last)
+            )
+            said.append(f"no fixed rate that was tried keeps the queue out of the modem, where 99 % of packets wait at "
+                        f"most: {waits}; --margin chooses another rate")  # fmt: skip
+        return said
 
     def record(self) -> dict[str, Any]:
         """As JSON knows it."""
@@ -89,7 +110,7 @@ class Margin:
 def read(record: dict[str, Any]) -> Margin:
     """What `record` gave."""
     tried = tuple(Tried(**each) for each in record["tried"])
-    return Margin(record["discipline"], tried, tuple(record["varying"]))
+    return Margin(record["discipline"], tried, tuple(record["varying"]), tuple(record.get("radio", ())))
 
 
 def shapers(part: float) -> tuple[tuple[str, str], ...]:
@@ -118,7 +139,8 @@ def choose(
                 sets=sets, jobs=jobs, progress=progress,
             )  # fmt: skip
         tried += [_tried(done, each.label, part, packets) for each, part in zip(listed, batch, strict=True)]
-    return Margin(choice.label, tuple(tried), varying)
+    radio = tuple(line.name for line in lines if line.errors.start and not line.varies)
+    return Margin(choice.label, tuple(tried), varying, radio)
 
 
 def _tried(done: Comparison, label: str, part: float, packets: dict[str, float]) -> Tried:

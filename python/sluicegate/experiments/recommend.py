@@ -13,6 +13,8 @@ round trip, and of `LEAST_BUFFER` at least, and a quarter of it as the target.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -101,13 +103,15 @@ class Recommendation(ResultObject):
         left_out: Mapping[str, str], system: System | None, resolved: Mapping[str, dict[str, Any]],
         tuned: Mapping[str, dict[str, str]], dev: str = DEV, access: Access | None = None,
         tuned_up: Mapping[str, dict[str, str]] | None = None, line: Line | None = None,
+        sets: Mapping[str, Sequence[Sequence[str]]] | None = None,
     ) -> None:  # fmt: skip
         """`resolved`: the scenario under each discipline. `tuned`: what `suited` gave, `tuned_up`: `suited_reverse`.
-        Made by `recommend`."""
+        `sets`: the overrides that choose each discipline. Made by `recommend`."""
         self.comparison, self.goals, self.assumed = comparison, list(found), assumed
         self.notes, self.left_out, self.system = list(notes), dict(left_out), system
         self._resolved, self._tuned, self.dev, self.access = resolved, dict(tuned), dev, access
         self._tuned_up, self.line = dict(tuned_up or {}), line
+        self._sets = {label: [(key, value) for key, value in pairs] for label, pairs in (sets or {}).items()}
         about = known(next(iter(resolved.values()), comparison.summary["scenario"]))
         others = [name for name in about.groups if name not in {goal.group for goal in self.goals}]
         then = parsed([f"{name} delay least" for name in others], about)
@@ -128,7 +132,7 @@ class Recommendation(ResultObject):
         access = Access(**about["access"]) if about["access"] else None
         line = Line.read(about["line"]) if about.get("line") else None
         return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"], about["dev"], access,
-                   about.get("chosen_up"), line)  # fmt: skip
+                   about.get("chosen_up"), line, about.get("sets"))  # fmt: skip
 
     def write(self, directory: str | Path) -> Path:
         """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
@@ -138,7 +142,7 @@ class Recommendation(ResultObject):
         about = {"goals": [goal.text for goal in self.goals], "assumed": self.assumed, "notes": self.notes}
         about |= {"left_out": self.left_out, "system": self.system, "chosen": self._tuned, "dev": self.dev}
         about |= {"access": None if self.access is None else asdict(self.access), "chosen_up": self._tuned_up}
-        about |= {"line": None if self.line is None else self.line.record()}
+        about |= {"line": None if self.line is None else self.line.record(), "sets": self._sets}
         with staged(directory) as folder:
             self.comparison.write_files(folder, self.html())
             write_parquet(self.tables["ranking"], folder / "ranking.parquet")
@@ -194,18 +198,20 @@ class Recommendation(ResultObject):
         `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system == "linux":
-            return access_line.lines(resolved, self.access)
+            found = access_line.lines(resolved, self.access)
+            margin = None if self.line is None else self.line.margin
+            return found if margin is None else found.remarked(margin.remarks())
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
         if system == "linux-bpf":
             file = self.comparison.summary["file"]
             file = "FILE" if file in (scenario.PYTHON, scenario.TEXT) else file
-            made = linux_bpf.command(file, resolved, dev or self.dev, first, self._sets(label))
+            made = linux_bpf.command(file, resolved, dev or self.dev, first, self._overrides(label))
             if made is not None:
                 return made
         lines: Callable[..., Deployment] = SYSTEMS[system].lines
         return lines(resolved, dev or self.dev, first)
 
-    def _sets(self, label: str) -> list[tuple[str, str]]:
+    def _overrides(self, label: str) -> list[tuple[str, str]]:
         """The overrides under which a discipline was run, but for the run's own."""
         given = [(key, value) for key, _, value in (each.partition("=") for each in self.comparison.summary["sets"])]
         choice = choices(label)[0]
@@ -214,6 +220,21 @@ class Recommendation(ResultObject):
             *(each for each in given if not each[0].startswith("run.")),
             *replace(choice, values=tuple(values.items())).sets,
         ]
+
+    def command(self, label: str, file: str, sets: Sequence[tuple[str, str]] = ()) -> str | None:
+        """`sluicegate tc` with what writes the lines of `deployment` for an access line, to which --format can be
+        added; None without one. `file`, `sets`: what was recommended for."""
+        if self.access is None or self.line is None:
+            return None
+        words = [f"{key}={value}" for key, value in (*sets, *self._sets[label])]
+        shapers, margin = self.line.shapers, []
+        if shapers and self.comparison.names[label] == "drop_tail":  # whose limit in time is of the shaper's rate
+            words += [f"{key}={value}" for key, value in shapers]
+        elif shapers:
+            margin = ["--margin", f"{100 - float(shapers[0][1].removesuffix('%')):g} %"]
+        where = ["--wan", self.access.wan, *([] if self.access.lan is None else ["--lan", self.access.lan]), *margin]
+        given = [part for word in words for part in ("--set", word)]
+        return " ".join(_quoted(word) for word in ("sluicegate", "tc", file, *given, *where))
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it."""
@@ -339,7 +360,7 @@ def recommend(
         out=out, progress=progress,
     )  # fmt: skip
     done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
-                          access, tuned_up, line)  # fmt: skip
+                          access, tuned_up, line, {each.label: each.sets for each in chosen})  # fmt: skip
     if out is not None:
         done.write(out)
     return done
@@ -460,6 +481,12 @@ def candidates(
         why = "; ".join(f"{label} {reason}" for label, reason in left_out.items())
         raise _core.ScenarioError(f"no discipline is left: {why}")
     return kept, left_out
+
+
+def _quoted(word: str) -> str:
+    """A word of a command, in double quotes where the shell needs any and these do."""
+    quoted = shlex.quote(word)
+    return quoted if quoted == word or re.search(r'["$`\\!]', word) else f'"{word}"'
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
