@@ -127,6 +127,8 @@ def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_n
     assert "no fixed margin below it always holds" in next(line for line in text.splitlines() if "rate =" in line)
     done = sg.recommend(text, disciplines="cake", seeds=1, duration="20 s", warmup="5 s", access=Access(wan="sat0"))
     assert done.line is not None
+    assert done.chosen("cake") == {"rtt": "600 ms"}
+    assert all(" rtt 600ms " in line for line in done.deployment("cake").lines if " cake " in line)
     told = "packets are lost in bursts on bottleneck and reverse, as on radio: the rate varies, too"
     assert told in done.line.text()[-1]
     assert told in done.deployment("cake").remarks[0]

@@ -470,6 +470,20 @@ def test_buffers_and_thresholds_suit_the_link_unless_they_are_stated(office: Pat
     assert tuned(OFFICE, "drop_tail", ("queue.drop_tail.limit", "9")) == {}
 
 
+def test_defaults_for_any_link_give_way_where_a_trap_asks_for_a_value() -> None:
+    def tuned(listed: str, *sets: tuple[str, str], down: str = "1 Mbit/s", rtt: str = "30 ms") -> dict[str, str]:
+        text = sg.access_line(down=down, up="1 Mbit/s", rtt=rtt, access="dsl", users=1, calls=0)
+        [choice] = choices(listed)
+        return recommendation.suited(text, "home.toml", sets, Traffic(sg.check(text, sets=sets)), choice)
+
+    assert tuned("cake", down="20 Mbit/s", rtt="600 ms") == {"rtt": "600 ms"}
+    assert tuned("codel", down="20 Mbit/s", rtt="600 ms") == {"interval": "600 ms"}
+    assert tuned("cake:rtt=300 ms", down="20 Mbit/s", rtt="600 ms") == {}
+    assert tuned("cake", ("queue.cake.rtt", "300 ms"), down="20 Mbit/s", rtt="600 ms") == {}
+    assert tuned("fq_codel") == {"target": "18.6 ms"}
+    assert tuned("fq_codel", down="20 Mbit/s") == tuned("pie") == tuned("cake") == {}, "15 ms; CAKE raises its own"
+
+
 def test_bpf_queues_can_be_deployed_where_linux_alone_has_none(office: Path) -> None:
     """DCN is held to its packets, and keeps the flood out of the calls' way, where RED does not."""
     goal = "voip loss below 1 %"

@@ -6,8 +6,9 @@ equals the goals count in the order in which they were stated, then the delay of
 less state (`ranking`).
 
 A value that the scenario's [queue] states is kept. Of what it leaves out, disciplines made for any link keep their
-defaults (`UNTUNED`); the others get one buffer and one target (`design.footing`): a buffer of the product of rate and
-round trip, and of `LEAST_BUFFER` at least, and a quarter of it as the target.
+defaults (`UNTUNED`) unless a trap asks for another value here (`traps.targets`); the others get one buffer and one
+target (`design.footing`): a buffer of the product of rate and round trip, and of `LEAST_BUFFER` at least, and a quarter
+of it as the target.
 """
 
 from __future__ import annotations

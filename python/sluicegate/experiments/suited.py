@@ -13,10 +13,11 @@ from ..design.footing import footing
 from ..paths import REVERSE, Place, places, queue_at
 from ..quantities import in_base_unit, toml_text
 from ..traffic import Traffic, typical_rtt_ns
+from ..traps import targets
 from .disciplines import Choice
 
 UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
-"""Disciplines whose defaults are for any link."""
+"""Disciplines whose defaults are for any link; where a trap says that they do not fit this one, it gives a value."""
 
 LEAST_BUFFER = 50
 """Packets: the least buffer that is chosen, where rate times round trip is less; ns-2's Drop Tail has it."""
@@ -76,7 +77,7 @@ def _declared(name: str) -> dict[str, Any]:
 
 def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
     about = _declared(choice.name)
-    if not about or about["container"] or choice.given is not None or choice.name in UNTUNED:
+    if not about or about["container"] or choice.given is not None:
         return {}
     fields = {field["name"] for field in about["fields"]}
     table = tomllib.loads(text).get("queue", {})
@@ -86,14 +87,17 @@ def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice
     if stated & {"min_th", "max_th"}:
         stated |= {"min_th", "max_th"}
     there = traffic.at[place.name]
+    if choice.name in UNTUNED:
+        queue = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)
+        return {key: value for key, value in targets.advised(queue, place, there).items() if key not in stated}
     limit, rtt_ns = buffer(place, typical_rtt_ns(there))
     if "limit" in stated:
         given = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)["limit"]
         limit = given if isinstance(given, int) else max(1, in_base_unit(given) // PACKET)
-    queue = max(3, limit // 4)
+    length = max(3, limit // 4)
     transfers = sum(group.count for group in there if group.flow["kind"] == "tcp" and group.lasting) or 1
-    rtt = f"{round(rtt_ns + place.time_ns(PACKET, queue))} ns"
-    wanted = footing(rate=f"{place.rate_bps} bit/s", rtt=rtt, flows=transfers, queue=queue, limit=limit)
+    rtt = f"{round(rtt_ns + place.time_ns(PACKET, length))} ns"
+    wanted = footing(rate=f"{place.rate_bps} bit/s", rtt=rtt, flows=transfers, queue=length, limit=limit)
     found = {}
     for key, value in wanted.items():
         of, point, bare = key.rpartition(".")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..paths import Place, Resolved
 from ..quantities import in_base_unit
-from ..traffic import Traffic, typical_rtt_ns
+from ..traffic import Group, Traffic, packet_bytes, typical_rtt_ns
 from .words import rate_of, span
 
 LONG_ROUND_TRIP = 1.5
@@ -17,6 +18,45 @@ SHORT_ROUND_TRIP = 1 / 50
 stands for 50 round trips before the first signal."""
 
 
+TARGETED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "dualpi2", "l4s_step")
+"""Disciplines with a target that one packet can exceed."""
+
+INTERVALS = {"codel": "interval", "fq_codel": "interval", "l4s_step": "interval", "cake": "rtt"}
+"""Of disciplines with an interval its key."""
+
+
+def advised(queue: Resolved, place: Place, there: list[Group]) -> dict[str, str]:
+    """The values of a queue at a link that the sentences of this module ask for, by key; empty where there are none."""
+    if not there:
+        return {}
+    packet = max(packet_bytes(group.flow) for group in there)
+    target, found = _target(queue, place, packet), {}
+    if interval := _interval(queue, place, there, packet):
+        found[INTERVALS[queue["discipline"]]] = span(interval)
+        if interval < in_base_unit(queue[INTERVALS[queue["discipline"]]]) and queue["discipline"] in TARGETED:
+            target = max(interval / 20, 1.5 * place.time_ns(packet))
+    return found | ({"target": span(target)} if target else {})
+
+
+def _target(queue: Resolved, place: Place, packet: float) -> float | None:
+    """The least target in ns, where the queue's is below the time of one packet."""
+    if queue["discipline"] not in TARGETED or queue.get("overload") == "overflow":
+        return None
+    time = place.time_ns(packet)
+    return 1.5 * time if time > in_base_unit(queue["target"]) else None
+
+
+def _interval(queue: Resolved, place: Place, there: list[Group], packet: float) -> float | None:
+    """The interval in ns that base round trips ask for, where the queue's does not fit them."""
+    key = INTERVALS.get(queue["discipline"])
+    if key is None:
+        return None
+    trip, interval = typical_rtt_ns(there), in_base_unit(queue[key])
+    if trip > LONG_ROUND_TRIP * interval:
+        return trip
+    return 10 * trip if trip > 0 and trip + place.time_ns(packet) < SHORT_ROUND_TRIP * interval else None
+
+
 def short_targets(traffic: Traffic) -> Iterator[str]:
     """A target below the time of one packet, for CoDel, PIE and their relatives.
 
@@ -26,15 +66,11 @@ def short_targets(traffic: Traffic) -> Iterator[str]:
     queue = traffic.queue
     if queue["discipline"] == "cake":
         yield from _unshaped_cake(traffic)
-    if queue["discipline"] not in ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "dualpi2", "l4s_step"):
-        return
-    if queue["discipline"] == "l4s_step" and queue["overload"] == "overflow":
-        return
     for place, _, packet in traffic.meetings():
-        if (time := place.time_ns(packet)) > in_base_unit(queue["target"]):
+        if wanted := _target(queue, place, packet):
             yield (
-                f"queue.target = {queue['target']}: one packet of {packet} bytes takes {span(time)} on {place.name} "
-                f"({rate_of(place)}); set target to {span(1.5 * time)} or more"
+                f"queue.target = {queue['target']}: one packet of {packet} bytes takes {span(place.time_ns(packet))} "
+                f"on {place.name} ({rate_of(place)}); set target to {span(wanted)} or more"
             )
             return
 
@@ -62,22 +98,21 @@ def intervals(traffic: Traffic) -> Iterator[str]:
     last; for the upper bound with the time of one packet on the link, which is most of it where the link is slow.
     """
     queue = traffic.queue
-    key = {"codel": "interval", "fq_codel": "interval", "l4s_step": "interval", "cake": "rtt"}.get(queue["discipline"])
-    if key is None:
-        return
     for place, there, packet in traffic.meetings():
-        trip = typical_rtt_ns(there)
+        wanted = _interval(queue, place, there, packet)
+        if wanted is None:
+            continue
+        key, trip = INTERVALS[queue["discipline"]], typical_rtt_ns(there)
         interval = in_base_unit(queue[key])
-        if trip > LONG_ROUND_TRIP * interval:
+        if wanted > interval:
             yield (
                 f"queue.{key} = {queue[key]}: base round trips on {place.name} are {span(trip)}, so that a second "
-                f"signal comes before a sender can have answered the first; set {key} to about {span(trip)}"
+                f"signal comes before a sender can have answered the first; set {key} to about {span(wanted)}"
             )
-            return
-        if trip > 0 and trip + place.time_ns(packet) < SHORT_ROUND_TRIP * interval:
+        else:
             yield (
                 f"queue.{key} = {queue[key]}: base round trips on {place.name} are only {span(trip)}, so that a queue "
                 f"stands for {interval / trip:.0f} of them before the first signal; set {key} to about "
-                f"{span(10 * trip)}, and target to a twentieth of that"
+                f"{span(wanted)}, and target to a twentieth of that"
             )
-            return
+        return
