@@ -195,11 +195,7 @@ def test_a_key_that_is_newer_does_not_make_a_kept_scenario_another() -> None:
     assert all(_digest(other, keys) != _digest(was, keys) for other in others)
 
 
-# The package's were run before the passive end of a connection timed its SYN-ACK; the report says so.
-OUTDATED = pytest.mark.xfail(reason="kept before hosts and DCN changed: run `reproduce dcn2004 --full` and `make kept`")
-
-
-@pytest.mark.parametrize("whose", ["a tenth", pytest.param("package", marks=OUTDATED)])
+@pytest.mark.parametrize("whose", ["a tenth", "package"])
 def test_kept_runs_begin_as_the_same_runs_do_today(whose: str, request: pytest.FixtureRequest) -> None:
     """One of each discipline, where version and parameters are today's; otherwise the report only has to say so."""
     paper = PAPER if whose == "package" else request.getfixturevalue("beside")[0]
