@@ -2,8 +2,9 @@
 
     sluicegate evaluate all --suite envelope --quick -o out/envelope && python tools/envelope_page.py [out/envelope]
 
-`--quick` takes a quarter of an hour on two cores, the suite at full length an hour; both go on where they stopped. What
-is kept is python/sluicegate/envelopes/kept.json. tests/test_envelope.py measures some of its cells again.
+By the number of packets, `--quick` should take a quarter of an hour on two cores, and the suite at full length an hour;
+both go on where they stopped. What is kept is python/sluicegate/envelopes/kept.json. tests/test_envelope.py measures
+some of its cells again.
 """
 
 from __future__ import annotations

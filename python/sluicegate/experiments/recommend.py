@@ -206,21 +206,15 @@ class Recommendation(ResultObject):
         if system == "linux-bpf":
             file = self.comparison.summary["file"]
             file = "FILE" if file in (scenario.PYTHON, scenario.TEXT) else file
-            made = linux_bpf.command(file, resolved, dev or self.dev, first, self._overrides(label))
+            given = [
+                (key, value) for key, _, value in (each.partition("=") for each in self.comparison.summary["sets"])
+            ]
+            sets = [*(pair for pair in given if not pair[0].startswith("run.")), *self._sets[label]]
+            made = linux_bpf.command(file, resolved, dev or self.dev, first, sets)
             if made is not None:
                 return made
         lines: Callable[..., Deployment] = SYSTEMS[system].lines
         return lines(resolved, dev or self.dev, first)
-
-    def _overrides(self, label: str) -> list[tuple[str, str]]:
-        """The overrides under which a discipline was run, but for the run's own."""
-        given = [(key, value) for key, _, value in (each.partition("=") for each in self.comparison.summary["sets"])]
-        choice = choices(label)[0]
-        values = {**self._tuned[label], **dict(choice.values)}
-        return [
-            *(each for each in given if not each[0].startswith("run.")),
-            *replace(choice, values=tuple(values.items())).sets,
-        ]
 
     def command(self, label: str, file: str, sets: Sequence[tuple[str, str]] = ()) -> str | None:
         """`sluicegate tc` with what writes the lines of `deployment` for an access line, to which --format can be
