@@ -376,6 +376,30 @@ def test_tcp_gets_the_rate_and_no_more(
 
 
 @real
+def test_a_shaper_holds_what_the_modem_would(between: Between, tmp_path: Path) -> None:
+    """What leaves towards the network at twice the rate waits in the shaper before the emulated modem."""
+    (tmp_path / "home.toml").write_text(sg.access_line(down="20 Mbit/s", up="5 Mbit/s", access="dsl", rtt="10 ms"))
+    shapers = ("network.shaper.rate=90 %", "network.reverse.shaper.rate=90 %", "queue.discipline=codel")
+    options = ("--link", "home.toml", *(word for each in shapers for word in ("--set", each)))
+    with between.bridge(*options, "--counters", "now.json", "-o", "out") as bridge:
+        sink = between.python("a", UDP_SINK)
+        assert sink.stdout is not None
+        sink.stdout.readline()
+        between.python("c", FLOOD, ADDRESS["a"], "10e6", "4")
+        time.sleep(2)
+        now = json.loads((tmp_path / "now.json").read_text())
+        got = between.said(sink)
+    assert bridge.said[0].startswith("ready: down drop_tail at 20 Mbit/s, down_shaper codel at 18 Mbit/s, ")
+    # A packet of 1000 bytes is 1030 of PPPoE and Ethernet, and 17 of PTM.
+    assert got == pytest.approx(4.5e6 * 1000 / 1047, rel=0.05)
+    up, shaper = (next(each for each in now["links"] if each["name"] == name) for name in ("up", "up_shaper"))
+    assert up["queue_packets"] <= 2 < 20 < shaper["queue_packets"]
+    assert sum(up["drops"].values()) == 0
+    rows = {row["link"]: row for row in sg.Run.read(tmp_path / "out").links.to_dicts()}
+    assert rows["up"]["queueing_delay_p99_ns"] < 10e6 < rows["up_shaper"]["queueing_delay_mean_ns"]
+
+
+@real
 @pytest.mark.parametrize("queue", ["red:action=mark:min_th=5:max_th=15", "fq_codel"])
 @pytest.mark.parametrize("addresses", [ADDRESS, ADDRESS6])
 def test_marks_arrive_with_right_checksums(

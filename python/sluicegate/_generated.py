@@ -3084,6 +3084,8 @@ class Link(Declared, role="link"):
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
             last rate lasts; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: the trace
+            is as it is; above 0 bit/s; Sluicegate)
         queue: Its own discipline; None for that of the network.
     """
 
@@ -3107,6 +3109,7 @@ class Link(Declared, role="link"):
     reordering: bool = False
     trace: str | None = None
     trace_period: str | None = None
+    trace_mean: str | None = None
 
     queue: Discipline | None = None
 
@@ -3173,6 +3176,8 @@ class Reverse(Declared, role="reverse"):
             time and rate. The discipline does not hear of these changes. (default: as forward; Netravali et al.
             2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: After which the trace begins anew. (default: as forward; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: as
+            forward; above 0 bit/s; Sluicegate)
         shaper: A shaper before the modem of this direction, or behind the line.
         queue: Its own discipline; None for that of the forward direction.
     """
@@ -3191,6 +3196,7 @@ class Reverse(Declared, role="reverse"):
     reordering: bool | None = None
     trace: str | None = None
     trace_period: str | None = None
+    trace_mean: str | None = None
 
     shaper: Shaper | None = None
     queue: Discipline | None = None
@@ -3239,6 +3245,8 @@ class Dumbbell(Declared, role="network"):
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
             last rate lasts; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: the trace
+            is as it is; above 0 bit/s; Sluicegate)
         reverse: How the opposite direction differs, which is then a link under study, too.
         shaper: A shaper behind the line, or before it, where the discipline then is.
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
@@ -3263,6 +3271,7 @@ class Dumbbell(Declared, role="network"):
     reordering: bool = False
     trace: str | None = None
     trace_period: str | None = None
+    trace_mean: str | None = None
 
     reverse: Reverse | None = None
     shaper: Shaper | None = None

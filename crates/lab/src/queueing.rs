@@ -300,6 +300,14 @@ impl Queues {
             queue(&root.table(QUEUE)?, &link.facts(), &mut map)?;
             resolved["network"][REVERSE][QUEUE] = map[QUEUE].take();
         }
+        let shared = |link: &LinkSpec| link.ends.is_some() && link.plain.is_none() && link.own.is_none();
+        for (at, link) in
+            links.iter().enumerate().skip(1).filter(|(_, link)| queues.forward.has_times() && shared(link))
+        {
+            let mut map = Map::new();
+            queue(&root.table(QUEUE)?, &link.facts(), &mut map)?;
+            resolved["network"]["links"][at][QUEUE] = map[QUEUE].take();
+        }
         links.iter().try_for_each(|link| queues.at(link).refuse_second_rate(root, link))?;
         Ok((queues, unused))
     }

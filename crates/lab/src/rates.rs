@@ -17,8 +17,36 @@ const OPPORTUNITY: u64 = 1500;
 /// The longest trace, in steps.
 const MOST: usize = 20_000_000;
 
+/// What a file describes.
+pub(crate) struct Trace {
+    rates: Rates,
+    /// Up to its end. The last row of a table lasts as long as the row above it for that.
+    mean: Rate,
+}
+
+impl Trace {
+    fn new(steps: Arc<[(Time, Rate)]>, period: Option<Span>, length: Span) -> Result<Trace, (usize, String)> {
+        let ends = steps.iter().skip(1).map(|(time, _)| time.0).chain([length.0]);
+        let carried: u128 =
+            steps.iter().zip(ends).map(|((time, rate), end)| u128::from(end - time.0) * u128::from(rate.0)).sum();
+        match (carried / u128::from(length.0)) as u64 {
+            0 => Err((0, "its rate is zero throughout".to_owned())),
+            mean => Ok(Trace { rates: Rates { steps, period }, mean: Rate(mean) }),
+        }
+    }
+
+    /// Its rates, and their mean: as they are, or scaled to this mean.
+    pub fn scaled(self, mean: Option<Rate>) -> (Rates, Rate) {
+        let Some(wanted) = mean else { return (self.rates, self.mean) };
+        let scaled = |rate: Rate| u128::from(rate.0) * u128::from(wanted.0) / u128::from(self.mean.0);
+        let steps =
+            self.rates.steps.iter().map(|(time, rate)| (*time, Rate(scaled(*rate).min(u64::MAX.into()) as u64)));
+        (Rates { steps: steps.collect(), ..self.rates }, wanted)
+    }
+}
+
 /// The rates that a text describes; an error names the line, 0 for the whole.
-pub(crate) fn parse(text: &str, period: Option<Span>) -> Result<Rates, (usize, String)> {
+pub(crate) fn parse(text: &str, period: Option<Span>) -> Result<Trace, (usize, String)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = || text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let first = lines().find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -46,7 +74,7 @@ pub(crate) fn parse(text: &str, period: Option<Span>) -> Result<Rates, (usize, S
 }
 
 /// A trace of Mahimahi: each line the millisecond of an opportunity to deliver a packet.
-fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
+fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Trace, (usize, String)> {
     let mut times: Vec<u64> = Vec::new();
     for (at, line) in lines {
         let time = line.parse::<u32>().map_err(|_| {
@@ -81,7 +109,7 @@ fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Sp
     }
     let step = |(at, count): (usize, &u64)| (Time(at as u64 * 1_000_000), Rate(count * OPPORTUNITY * 8000));
     let period = period.unwrap_or(Span(whole * 1_000_000));
-    Ok(Rates { steps: merged(counts.iter().enumerate().map(step)), period: Some(period) })
+    Trace::new(merged(counts.iter().enumerate().map(step)), Some(period), period)
 }
 
 /// The units that a header names.
@@ -129,7 +157,7 @@ fn table<'a>(
     lines: impl Iterator<Item = (usize, &'a str)>,
     mut units: Units,
     period: Option<Span>,
-) -> Result<(Rates, bool), (usize, String)> {
+) -> Result<(Trace, bool), (usize, String)> {
     let mut steps: Vec<(Time, Rate)> = Vec::new();
     let (mut assumed, mut positive) = ([None; 2], false);
     for (count, (at, line)) in lines.enumerate() {
@@ -179,8 +207,11 @@ fn table<'a>(
             format!("rates without a unit are in {unit} here, and the highest would be {fastest}: {SAY_UNITS}"),
         ));
     }
-    steps.retain(|(time, _)| period.is_none_or(|period| time.0 < period.0));
-    Ok((Rates { steps: merged(steps.into_iter()), period }, assumed != [None; 2]))
+    let last = steps[steps.len() - 1].0;
+    let before = steps.len().checked_sub(2).map_or(Time::ZERO, |at| steps[at].0);
+    let length = period.unwrap_or(Span((last.0.saturating_add(last.0 - before.0)).max(1)));
+    steps.retain(|(time, _)| time.0 < length.0);
+    Ok((Trace::new(merged(steps.into_iter()), period, length)?, assumed != [None; 2]))
 }
 
 /// The highest rate of a trace, where nobody says its unit: a link of less or more is no link, but a mistaken unit.
@@ -344,15 +375,4 @@ fn merged(steps: impl Iterator<Item = (Time, Rate)>) -> Arc<[(Time, Rate)]> {
         }
     }
     kept.into()
-}
-
-/// The mean rate: over a period, or else until the end of the run.
-pub(crate) fn mean(rates: &Rates, run: Option<Span>) -> Rate {
-    let last = rates.steps[rates.steps.len() - 1];
-    let Some(end) = rates.period.or(run).filter(|end| end.0 > 0) else { return last.1 };
-    let ends = rates.steps.iter().skip(1).map(|(time, _)| time.0).chain([u64::MAX]);
-    let lasted = |(time, end_of_step): (Time, u64)| end_of_step.min(end.0).saturating_sub(time.0);
-    let carried =
-        rates.steps.iter().zip(ends).map(|((time, rate), end)| u128::from(lasted((*time, end))) * u128::from(rate.0));
-    Rate((carried.sum::<u128>() / u128::from(end.0)) as u64)
 }

@@ -176,8 +176,9 @@ fn dumbbell(
 
 /// What each of these keys of `[network.reverse]` replaces of the forward direction besides itself: a rate and a trace each
 /// other, a framing what another one's name has brought.
-const REPLACED: [(&str, &[&str]); 3] =
-    [("rate", &["trace", "trace_period"]), ("trace", &["rate", "trace_period"]), ("framing", &["frame_min", "cells"])];
+const REPLACED: [(&str, &[&str]); 3] = [("rate", TRACE), ("trace", TRACE), ("framing", &["frame_min", "cells"])];
+/// What a rate, or a trace, of its own replaces.
+const TRACE: &[&str] = &["rate", "trace", "trace_period", "trace_mean"];
 
 /// The table `[network.reverse]`; an absent one is empty.
 fn of_reverse<'a>(section: &Section<'a>, given: Option<&'a Item>) -> Result<Section<'a>, ScenarioError> {

@@ -1,14 +1,14 @@
 //! What a link of a scenario is like: its framing, what its wire loses and delays, and files of its rate over time.
 
-use crate::document::{Node, ScenarioError};
+use crate::document::ScenarioError;
 use crate::population;
-use crate::rates;
+use crate::rates::{self, Trace};
 use crate::section::{Section, fields, json};
 use crate::vectors::text_of;
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::{Raw, did_you_mean};
+use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Value, choices, params, quantity};
-use sluicegate_netsim::{Loss, Rates, WirePlan};
+use sluicegate_netsim::{Loss, WirePlan};
 use sluicegate_port::{Cells, Framing};
 
 choices! {
@@ -55,6 +55,8 @@ params! {
         /// After which the trace begins anew.
         trace_period: Option<Span> = optional("a trace of Mahimahi: its last time; others: the last rate lasts"),
             range(Range::from(0.001)), source("Mahimahi");
+        /// The mean rate that the trace is scaled to, from its beginning to its end.
+        trace_mean: Option<Rate> = optional("the trace is as it is"), range(Range::POSITIVE), source("Sluicegate");
     }
     rules {
         "frame_min is in bytes" [frame_min] |p| !matches!(p.frame_min, Some(Size::Packets(_)));
@@ -62,6 +64,7 @@ params! {
         "burst_loss needs burst_start" [burst_loss, burst_start] |p| p.burst_loss.unwrap_or(0.0) == 0.0 || p.burst_start > 0.0;
         "burst_end needs burst_start" [burst_end, burst_start] |p| p.burst_end == 1.0 || p.burst_start > 0.0;
         "trace_period needs trace" [trace_period, trace] |p| p.trace_period.is_none() || p.trace.is_some();
+        "trace_mean needs trace" [trace_mean, trace] |p| p.trace_mean.is_none() || p.trace.is_some();
     }
 }
 
@@ -113,18 +116,10 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json
         to_bad: params.burst_start,
         to_good: params.burst_end,
     });
-    let rates = params.trace.as_ref().map(|file| trace(section, file, params.trace_period)).transpose()?;
-    let mean = rates.as_ref().map(|rates| rates::mean(rates, duration(section)));
+    let read = params.trace.as_ref().map(|file| trace(section, file, params.trace_period)).transpose()?;
+    let (rates, mean) = read.map(|rates| rates.scaled(params.trace_mean)).unzip();
     let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
     Ok(LinkWire { framing, wire, mean })
-}
-
-/// How long the run is, if the scenario says it rightly.
-fn duration(section: &Section<'_>) -> Option<Span> {
-    match &section.document.get("run.duration")?.node {
-        Node::Leaf(Raw::Text(text)) => quantity::span(text).ok(),
-        _ => None,
-    }
 }
 
 /// The keys that say a framing.
@@ -178,21 +173,16 @@ pub(crate) fn show(Framing { bytes, least, cells }: Framing, map: &mut Map<Strin
 }
 
 /// The rates of a file beside the scenario.
-fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Rates, ScenarioError> {
-    let whole = |rates: Rates| match rates::mean(&rates, duration(section)) {
-        Rate(0) => Err((0, "its rate is zero throughout the run".to_owned())),
-        _ => Ok(rates),
-    };
+fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Trace, ScenarioError> {
     if let Some((_, text)) = TRACES.iter().find(|(name, _)| *name == file) {
-        let read = rates::parse(text, period).and_then(whole);
-        return read.map_err(|(line, rule)| ScenarioError(format!("{file}:{line}: {rule}")));
+        return rates::parse(text, period).map_err(|(line, rule)| ScenarioError(format!("{file}:{line}: {rule}")));
     }
     let name = population::beside(&section.document.name, file);
     let known: Vec<&str> = TRACES.iter().map(|(name, _)| *name).collect();
     let told =
         |rule| section.error("trace", &format!("{file:?}: {rule}; traces that come with it: {}", known.join(", ")));
     let text = text_of(&name).map_err(told)?;
-    rates::parse(&text, period).and_then(whole).map_err(|(line, rule)| {
+    rates::parse(&text, period).map_err(|(line, rule)| {
         let place = if line == 0 { name.clone() } else { format!("{name}:{line}") };
         ScenarioError(format!("{place}: {rule}"))
     })

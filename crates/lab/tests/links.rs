@@ -74,18 +74,34 @@ fn csv_gives_times_and_rates_and_the_last_one_lasts() {
     // 2.5 s at 8, 2.5 at 2, 5 at 4 Mbit/s.
     assert!((mbps(&all) - 4.5).abs() < 0.03, "{}", mbps(&all));
     assert_eq!(all.links[0].rate.0, 4_500_000);
-    // What a rate is taken for that is not given: the mean of the run, in which the last one lasts.
+    // What a rate is taken for that is not given: the mean of the trace, whose last row lasts as long as the one above
+    // it, however long the run is: 2.5 s each.
     let of_run = |sets: &[(&str, &str)]| {
         let text = UDP.replace("rate = \"10 Mbit/s\"\n", "");
         read(&text, &name, sets).unwrap().resolved["network"]["rate"].clone()
     };
-    assert_eq!(of_run(&sets), "4500 kbit/s");
-    assert_eq!(of_run(&[sets[0], ("run.duration", "2 s")]), "8 Mbit/s");
+    assert_eq!(of_run(&sets), "4666666 bit/s");
+    assert_eq!(of_run(&[sets[0], ("run.duration", "2 s")]), "4666666 bit/s");
     assert_eq!(of_run(&[sets[0], ("network.trace_period", "5 s")]), "5 Mbit/s");
     let late = beside("late.csv", "0,0\n1,8000000\n");
     assert!(read(UDP, &late, &[("network.trace", "late.csv")]).is_ok());
     let again = outcome(UDP, &name, &[sets[0], ("network.trace_period", "5 s")]);
     assert!((mbps(&again) - 5.0).abs() < 0.03, "{}", mbps(&again));
+}
+
+#[test]
+fn a_trace_is_scaled_to_a_mean_rate() {
+    let name = beside("scaled.csv", "time_s,rate_bps\n0,8e6\n2.5,2e6\n5,2e6\n7.5,8e6\n");
+    let sets = [("network.trace", "scaled.csv"), ("network.trace_mean", "1 Mbit/s")];
+    let text = UDP.replace("rate = \"10 Mbit/s\"\n", "");
+    assert_eq!(read(&text, &name, &sets).unwrap().resolved["network"]["rate"], "1 Mbit/s");
+    assert!((mbps(&outcome(UDP, &name, &sets)) - 1.0).abs() < 0.01, "a run of 10 s sees all of it");
+    let told = read(UDP, &name, &sets[1..]).map(|_| ()).unwrap_err().0;
+    assert!(told.contains("trace_mean needs trace"), "{told}");
+    // A rate of its own replaces the trace of the opposite direction, and what belongs to it.
+    let reverse = [sets[0], sets[1], ("network.reverse.rate", "3 Mbit/s")];
+    let resolved = read(&text, &name, &reverse).unwrap().resolved;
+    assert!(resolved["network"]["reverse"]["trace_mean"].is_null(), "{resolved}");
 }
 
 #[test]
@@ -198,7 +214,7 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
         ("0,1e6\n0,2e6\n", ":2: 0 s: must be after the time above it"),
         ("1,1e6\n", ":1: the first time must be 0"),
         ("0,fast\n", ":1: \"0,fast\": its rate must be a rate with its unit"),
-        ("0,0\n", ": its rate is zero throughout"),
+        ("0,0\n1,0\n", ": its rate is zero throughout"),
         ("time,rate\n", ": it has no rates"),
         ("0,1,2\n", ":1: \"0,1,2\": must be a time and a rate"),
         ("0,5,\n", "with one comma between them"),
@@ -487,6 +503,12 @@ duration = "1 s"
     assert_eq!(resolved["queue"]["limit"], "45000 B");
     assert_eq!(resolved["network"]["links"][0]["tx_ring"], "4500 B");
     assert_eq!(resolved["network"]["links"][1]["limit"], "20000 B");
+    // Each link that the queue manages shows its own bytes, and is as it was when what is shown is read again.
+    let both = read(&trace.replace("managed = false\nlimit = \"20 ms\"\n", ""), &name, &[]).unwrap().resolved;
+    assert_eq!(both["queue"]["limit"], "45000 B");
+    assert_eq!(both["network"]["links"][1]["queue"]["limit"], "100000 B");
+    let again = Scenario::read(&toml::to_string(&both).unwrap(), &name, &[]).unwrap().resolved;
+    assert_eq!(again, both);
     // Both directions are full: 50 ms of 10 and of 1 Mbit/s.
     let ways = [
         ("queue.limit", "50 ms"),

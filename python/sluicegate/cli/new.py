@@ -26,7 +26,7 @@ sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --access 
 @answers
 def new(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line with those who use it.")],
-    down: Annotated[str | None, typer.Option(metavar="RATE", help="Of the download, as measured.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Of the download, as measured; of lte its mean.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Of the upload, as measured.")] = None,
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME", help="Round trip to a server nearby without load. [as ACCESS has it]")
@@ -61,8 +61,9 @@ def new(
         if kind not in ACCESS:
             raise Refusal(f"{kind}: {nearest(kind, list(ACCESS))}")
         given["access"] = kind
-        if not ACCESS[kind].trace:
-            given["down"] = typer.prompt("Rate of the download, as measured", default=HINTS["down"], err=True)
+        given["down"] = typer.prompt(
+            "Rate of the download, as measured", default=ACCESS[kind].mean or HINTS["down"], err=True
+        )
         given["up"] = typer.prompt("Rate of the upload, as measured", default=HINTS["up"], err=True)
         given["rtt"] = typer.prompt("Round trip to a server nearby (ping)", default=ACCESS[kind].rtt, err=True)
         asked = {
@@ -77,7 +78,7 @@ def new(
             raise Refusal(f"{out}: is there already; name another file with -o")
     kind = given["access"] or "docsis"
     for name in ("down", "up"):
-        if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].trace):
+        if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].mean):
             raise Refusal(f'--{name}: say the rate of the {name}load, such as --{name} "{HINTS[name]}"')
     numbers = {name: defaults[name] if count is None else count for name, count in counts.items()}
     text = access_line(down=given["down"], up=given["up"] or "", rtt=given["rtt"], access=kind, **numbers)

@@ -287,8 +287,10 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
         print("  --deployable linux, or freebsd, leaves out what the system does not have")
 
 
-def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str]) -> None:
+def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str] | None) -> None:
     """Print the parameters that were chosen for the link, if any were, and those of the opposite direction."""
     for values, where in ((chosen, "for the link"), (upload, "for the upload")):
         if values:
             print(f"{label} has, chosen {where}: {', '.join(f'{key} = {value}' for key, value in values.items())}")
+    if chosen and upload == {}:
+        print(f"{label} has its defaults for the upload")

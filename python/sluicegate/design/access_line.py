@@ -22,14 +22,17 @@ PACKET = 1500
 @dataclass(frozen=True)
 class Kind:
     """A kind of access line. `about`: its name in a sentence. `rtt`: to a server nearby unless given. `down`, `up`:
-    keys of both directions, each with its reason. `trace`: the bundled trace that says the rate of the download.
-    `run`: duration and warm-up. `rate`: what is said of the download's."""
+    keys of both directions, each with its reason. `grants_ms`: the jitter of the upload, and `granted` its reason.
+    `trace`: the bundled trace that says how the rate of the download varies, and `mean` its mean unless given. `run`:
+    duration and warm-up. `rate`: what is said of the download's."""
 
     about: str
     rtt: str
     down: tuple[tuple[str, str], ...] = ()
-    up: tuple[tuple[str, str], ...] = ()
+    grants_ms: float = 0
+    granted: str = ""
     trace: str = ""
+    mean: str | None = None
     run: tuple[str, str] = ("40 s", "10 s")
     rate: str = "what the line carries: measure it, at a quiet hour and at a busy one"
 
@@ -40,13 +43,13 @@ ACCESS = {
     ),
     "docsis": Kind(
         "a cable line", "20 ms", (('framing = "docsis"', "18 bytes around each packet, frames of 64 at the least"),),
-        (('jitter = "6 ms"', "upstream packets wait for grants, which come every 2 to 6 ms"),),
+        6, "upstream packets wait for grants, which come every 2 to 6 ms",
     ),
     "fibre": Kind(
         "a fibre line", "10 ms", (('framing = "ethernet"', "38 bytes around each packet, frames of 84 at the least"),),
-        (('jitter = "1 ms"', "grants of a passive optical network come several times in a millisecond or two"),),
+        1, "grants of a passive optical network come several times in a millisecond or two",
     ),
-    "lte": Kind("LTE", "50 ms", trace="lte"),
+    "lte": Kind("LTE", "50 ms", trace="lte", mean="9 Mbit/s", run=("70 s", "10 s")),
     "satellite": Kind(
         "a satellite line", "600 ms",
         (("burst_start = 0.0001", "one packet in 10,000 begins a burst of errors,"),
@@ -72,8 +75,9 @@ def access_line(
 ) -> str:
     """The text of a scenario of a home's access line, for a file, or for `run`, `compare` and `recommend` as it is.
 
-    `down`, `up`: the rates of the line, such as "100 Mbit/s"; of "lte" a trace says the download's. `rtt`: round trip
-    to a server nearby without load (default: that of the kind). `access`: dsl, docsis, fibre, lte or satellite.
+    `down`, `up`: the rates of the line, such as "100 Mbit/s"; of "lte" the download's varies by a trace, and `down` is
+    its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
+    (default: that of the kind): its median is the scenario's. `access`: dsl, docsis, fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs.
 
@@ -82,12 +86,8 @@ def access_line(
     if access not in ACCESS:
         raise ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
     kind = ACCESS[access]
-    if kind.trace and down is not None:
-        raise ScenarioError(
-            f"down: the rate of {access} varies by the trace {kind.trace}; leave it out, and put a trace of your own "
-            "line into the file (tools that record Mahimahi's)"
-        )
-    if not kind.trace and down is None:
+    down = down or kind.mean
+    if down is None:
         raise ScenarioError("down: must be the rate of the download, such as 100 Mbit/s")
     for name, count in (("users", users), ("calls", calls), ("games", games), ("uploads", uploads)):
         if count < 0 or count > 1000:
@@ -95,24 +95,31 @@ def access_line(
     if not users + calls + games + uploads:
         raise ScenarioError("users, calls, games and uploads are all 0: nothing would be sent; give one of them")
     up_bps = quantity("up", up, "network.rate")
-    down_bps = None if down is None else quantity("down", down, "network.rate")
+    down_bps = quantity("down", down, "network.rate")
     rtt = rtt or kind.rtt
-    delay_ms = quantity("rtt", rtt, "network.delay") / 2e6
-    slow = min(up_bps, down_bps or up_bps)
+    # What was measured has the grants in it: half of the longest wait, in the middle.
+    delay_ms = (quantity("rtt", rtt, "network.delay") / 1e6 - kind.grants_ms / 2) / 2
+    if delay_ms < 0:
+        raise ScenarioError(f"rtt = {rtt}: must be at least {kind.grants_ms / 2:g} ms, what pings of {access} "
+                            "wait for grants at the median; measure it again, or name another access")  # fmt: skip
+    slow = min(up_bps, down_bps)
     video = calls * VIDEO_BPS <= slow / 2
     sums = [_count(users, "person", "people"), _count(calls, "call"), _count(games, "game"), _count(uploads, "upload")]
-    shown = f"{rate_text(down_bps) if down_bps else 'a varying rate'} down, {rate_text(up_bps)} up"
+    shown = f"{rate_text(down_bps)}{' on average' if kind.trace else ''} down, {rate_text(up_bps)} up"
     parts = [f"# {kind.about[0].upper()}{kind.about[1:]} of a home: {shown}; {', '.join(sums)}.\n"]
     if kind.trace:
-        first = (
-            f'trace = "{kind.trace}"',
-            "9 Mbit/s on average, from 0 to 40; a trace of your own line may stand here",
-        )
+        of_down = [
+            (f'trace = "{kind.trace}"', "how the rate varies, from 0 to 4 times its mean; or a recording of your own"),
+            ('trace_period = "60 s"', "its length; then it begins anew"),
+            (f'trace_mean = "{down}"', "what it is scaled to: measure it, on average of some minutes"),
+        ]
     else:
-        first = (f'rate = "{down}"', kind.rate)
-    delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt} without load")
-    parts.append(_table("[network]", "the download", [first, delay, *kind.down]))
-    parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *kind.up]))
+        of_down = [(f'rate = "{down}"', kind.rate)]
+    less = f" less {kind.grants_ms / 2:g} ms for grants, at the median" if kind.grants_ms else ""
+    delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt} without load{less}")
+    parts.append(_table("[network]", "the download", [*of_down, delay, *kind.down]))
+    grants = [(f'jitter = "{kind.grants_ms:g} ms"', kind.granted)] if kind.grants_ms else []
+    parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *grants]))
     queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
     parts.append(_table("[queue]", "", queue))
     held_ms = max(MODEM_BUFFER_MS, math.ceil(10 * 8000 * PACKET / slow))  # ten packets on the slowest lines
@@ -125,25 +132,25 @@ def access_line(
         parts.append(_flows("downloads", "tcp", "an update, a film: as fast as the line", [
             (f"count = {users}", "one in each person's device")]))  # fmt: skip
     if uploads:
-        own = [(f"count = {uploads}", ""), ("host = 1", "connections of one device, which has one share of CAKE")]
+        own = [(f"count = {uploads}", "at a time"), ("host = 1", "connections of one device, which has one share of CAKE")]
         parts.append(_flows("uploads", "tcp", "a backup, photographs", [*own, REVERSE]))
     if calls:
         rate, length = (VIDEO_BPS, 1100) if video else (VOICE_BPS, 200)
         why = "video at 720p" if video else "voice, for video would take more than half of the line: G.711,"
         size = "pictures in packets of some 1100 bytes, and speech" if video else "20 ms of speech in each packet"
-        call = [(f"count = {calls}", ""), (f'rate = "{rate_text(rate)}"', why), (f'packet_size = "{length} B"', size)]
+        call = [(f"count = {calls}", "at a time"), (f'rate = "{rate_text(rate)}"', why), (f'packet_size = "{length} B"', size)]
         parts.append(_flows("calls down", "udp", "what the others say", call))
         here = "what is said here; class = 34 where the program marks its packets (AF41)"
         parts.append(_flows("calls up", "udp", here, [*call, REVERSE]))
     if games:
-        game = [(f"count = {games}", ""), ('rate = "100 kbit/s"', "the state of the game, 60 times a second")]
+        game = [(f"count = {games}", "at a time"), ('rate = "100 kbit/s"', "the state of the game, 60 times a second")]
         parts.append(
             _flows("game down", "udp", "", [*game, ('packet_size = "200 B"', "some 50 to 300 bytes in most games")])
         )
-        game = [(f"count = {games}", ""), ('rate = "50 kbit/s"', "what the player does, 60 times a second")]
+        game = [(f"count = {games}", "at a time"), ('rate = "50 kbit/s"', "what the player does, 60 times a second")]
         parts.append(_flows("game up", "udp", "", [*game, ('packet_size = "100 B"', "keys and directions"), REVERSE]))
     lasts, warmup = kind.run
-    run = [(f'duration = "{lasts}"', ""), (f'warmup = "{warmup}"', "left out of results: transfers are in slow start")]
+    run = [(f'duration = "{lasts}"', "all but the warm-up is measured"), (f'warmup = "{warmup}"', "left out of results: transfers are in slow start")]
     return "\n".join([*parts, _table("[run]", "", run)])
 
 

@@ -8,7 +8,7 @@ comes in at once has waited there already, and only senders that slow down keep 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -120,18 +120,20 @@ def shapers(part: float) -> tuple[tuple[str, str], ...]:
 
 
 def choose(
-    network: scenario.What, flows: scenario.Flows | None, choice: Choice, lines: Sequence[Place], *,
+    network: scenario.What, flows: scenario.Flows | None, choice: Choice, lines: Sequence[Place],
+    fit: Callable[[Choice], Choice], *,
     sets: Sequence[tuple[str, str]], seeds: Sequence[int], duration: str | None, warmup: str | None, jobs: int | None,
     progress: Progress | bool | None,
 ) -> Margin:  # fmt: skip
     """Try rates under a discipline, from the line's own on down, until the queue stays out of the modem, and one more
-    for comparison. `lines`: both directions. Raises what `compare` does."""
+    for comparison. `lines`: both directions. `fit`: gives the discipline the values that are deployed. Raises what `compare` does."""
     varying = tuple(line.name for line in lines if line.varies)
     parts, tried = list(VARYING if varying else PARTS), list[Tried]()
     packets = {line.name: 2 * line.time_ns(PACKET) for line in lines}
     while parts and not any(each.holds for each in tried[:-1]):
         batch, parts = parts[:2], parts[2:]
-        listed = [replace(choice, label=f"{100 * part:g} %", more=(*choice.more, *shapers(part))) for part in batch]
+        tried_in = [replace(choice, label=f"{100 * part:g} %", more=(*choice.more, *shapers(part))) for part in batch]
+        listed = [fit(each) for each in tried_in]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scenario.ScenarioWarning)  # the runs that count tell them
             done = compare(

@@ -42,7 +42,7 @@ from .disciplines import Choice, Listed, choices
 from .engine import cores, seed_numbers
 from .margin import Margin
 from .ranking import LESS_STATE, MEMORY, distinctions, ranking
-from .suited import reverse_queue, suited, suited_reverse
+from .suited import fitted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,7 +103,7 @@ class Recommendation(ResultObject):
         self, comparison: Comparison, found: Sequence[Goal], assumed: bool, notes: Sequence[str],
         left_out: Mapping[str, str], system: System | None, resolved: Mapping[str, dict[str, Any]],
         tuned: Mapping[str, dict[str, str]], dev: str = DEV, access: Access | None = None,
-        tuned_up: Mapping[str, dict[str, str]] | None = None, line: Line | None = None,
+        tuned_up: Mapping[str, dict[str, str] | None] | None = None, line: Line | None = None,
         sets: Mapping[str, Sequence[Sequence[str]]] | None = None,
     ) -> None:  # fmt: skip
         """`resolved`: the scenario under each discipline. `tuned`: what `suited` gave, `tuned_up`: `suited_reverse`.
@@ -189,9 +189,9 @@ class Recommendation(ResultObject):
         """The parameters of a discipline that were chosen for the link, as neither scenario nor label states them."""
         return dict(self._tuned[label])
 
-    def chosen_up(self, label: str) -> dict[str, str]:
-        """Those of the opposite direction, where they are others."""
-        return dict(self._tuned_up.get(label, {}))
+    def chosen_up(self, label: str) -> dict[str, str] | None:
+        """Those of the opposite direction, where they are others: none where its defaults fit. None: the same."""
+        return self._tuned_up.get(label)
 
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
         """The commands that deploy a discipline as it was run: of an access line in both directions, unless `dev` is
@@ -319,7 +319,12 @@ def recommend(
     if access is not None:
         if REVERSE not in resolved["network"]:
             raise _core.ScenarioError(f"{name}: {access_line.ONE_WAY}")
-        line = _line(network, flows, listed, resolved, access, sets=override_texts(sets), seeds=seeds,
+
+        def fit(choice: Choice) -> Choice:
+            sets = (*own, *choice.more)
+            return fitted(text, name, sets, Traffic(json.loads(_core.check(text, name, sets))), choice)[0]
+
+        line = _line(network, flows, listed, resolved, access, fit, sets=override_texts(sets), seeds=seeds,
                      duration=duration, warmup=warmup, jobs=jobs, progress=progress)  # fmt: skip
         more, access = line.shapers, replace(access, margin=None)
         sets, own = [*override_texts(sets), *more], (*own, *more)
@@ -342,13 +347,11 @@ def recommend(
     if len(about.links) > 1:
         commands = ", as are the commands" if access is None else ""
         notes.append(f"without a group, quantities are those of link {about.links[0][0]}{commands}")
-    tuned = {choice.label: suited(text, name, own, traffic, choice) for choice in listed}
+    chosen, tuned, tuned_up = list[Choice](), {}, {}
+    for choice in listed:
+        each, tuned[choice.label], tuned_up[choice.label] = fitted(text, name, own, traffic, choice)
+        chosen.append(each)
     notes += _outside(traffic, listed, tuned)
-    tuned_up = {choice.label: suited_reverse(text, name, own, traffic, choice) for choice in listed}
-    chosen = [
-        replace(each, values=(*tuned[each.label].items(), *each.values),
-                more=reverse_queue(text, own, each, tuned_up[each.label])) for each in listed
-    ]  # fmt: skip
     _warn_of_length(resolved, len(seeds), listed, jobs)
     compared = compare(
         network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
@@ -392,10 +395,10 @@ class Line:
 
 def _line(
     network: scenario.What, flows: scenario.Flows | None, listed: Sequence[Choice], resolved: Mapping[str, Any],
-    access: Access, *, sets: Sequence[tuple[str, str]], seeds: Sequence[int], **run: Any,
+    access: Access, fit: Callable[[Choice], Choice], *, sets: Sequence[tuple[str, str]], seeds: Sequence[int], **run: Any,
 ) -> Line:  # fmt: skip
-    """What an access line is like today, and the shapers that what is recommended is tried in. Raises what `compare`
-    does."""
+    """What an access line is like today, and the shapers that what is recommended is tried in. `fit`: gives a discipline
+    the values that suit the link, its overrides included. Raises what `compare` does."""
     if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
         if access.margin is not None:
             raise _core.ScenarioError("margin: the shapers of the scenario say their rates; leave it out")
@@ -410,7 +413,7 @@ def _line(
     names = [choice.name for choice in listed]
     tried = next((name for name in TRIED if name in names), names[-1])
     choice = next(each for each in listed if each.name == tried)
-    found = margins.choose(network, flows, choice, links(resolved), sets=sets, seeds=seeds, **run)
+    found = margins.choose(network, flows, choice, links(resolved), fit, sets=sets, seeds=seeds, **run)
     return Line(today, found, margins.shapers(1 - access_line.MARGIN if found.part is None else found.part))
 
 

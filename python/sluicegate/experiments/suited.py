@@ -6,6 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import _core
@@ -28,26 +29,38 @@ PACKET = 1500
 Sets = Sequence[tuple[str, str]]
 
 
+def fitted(
+    text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice
+) -> tuple[Choice, dict[str, str], dict[str, str] | None]:
+    """A discipline with what `suited` and `suited_reverse` give, and these."""
+    down = suited(text, name, sets, traffic, choice)
+    up = suited_reverse(text, name, sets, traffic, choice)
+    more = (*choice.more, *reverse_queue(text, sets, choice, up))
+    return replace(choice, values=(*down.items(), *choice.values), more=more), down, up
+
+
 def suited(text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
     """The parameters that give a discipline a buffer and a target for the first link under study, as far as neither the
     scenario nor `sets` nor `choice` states any. The target follows from the buffer, be that stated."""
     return _at(places(traffic.resolved)[0], text, name, sets, traffic, choice)
 
 
-def suited_reverse(text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
-    """The same for the opposite direction of a two-way dumbbell, where its own rate asks for others; empty where it
-    does not, and where the scenario gives it a queue of its own."""
+def suited_reverse(text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str] | None:
+    """The same for the opposite direction of a two-way dumbbell, where it asks for others, or for the defaults alone;
+    None where it does not, and where the scenario gives it a queue of its own."""
     network, known = traffic.resolved["network"], places(traffic.resolved)
     if REVERSE not in network or len(known) != 2 or _own(text, sets):
-        return {}
+        return None
     forward, reverse = (_at(place, text, name, sets, traffic, choice) for place in known)
-    return reverse if reverse != forward else {}
+    return reverse if reverse != forward else None
 
 
-def reverse_queue(text: str, sets: Sets, choice: Choice, values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def reverse_queue(
+    text: str, sets: Sets, choice: Choice, values: Mapping[str, str] | None
+) -> tuple[tuple[str, str], ...]:
     """The overrides that make the queue of the opposite direction the same discipline with these values instead: what
     [queue] says of it is said again, for that table takes nothing over."""
-    if not values:
+    if values is None:
         return ()
     fields = {field["name"] for field in _declared(choice.name)["fields"]}
     table = tomllib.loads(text).get("queue", {})
