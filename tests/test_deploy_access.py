@@ -19,6 +19,8 @@ import sluicegate as sg
 from sluicegate.deploy import Access, Undeployable, access, formats, linux
 
 NETWORKD = Path("/usr/lib/systemd/systemd-networkd")
+TARGET = Path(__file__).parents[1] / "target"
+"""Where tools/uci.py puts its program."""
 
 
 def home(queue: str = "cake", **more: str) -> dict[str, Any]:
@@ -248,6 +250,71 @@ def test_a_section_of_openwrt_s_sqm_has_both_rates_and_all_words() -> None:
     )  # fmt: skip
     with pytest.raises(Undeployable, match="no script for pie"):
         formats.openwrt(access.lines(home("pie"), Access(wan="wan0")))
+
+
+@pytest.mark.parametrize("queue", ["cake", "fq_codel"])
+def test_uci_itself_reads_the_section(tmp_path: Path, queue: str) -> None:
+    uci = shutil.which("uci", path=f"{TARGET}{os.pathsep}{os.environ['PATH']}")
+    if uci is None:
+        pytest.skip("OpenWrt's uci is not installed (tools/uci.py builds it)")
+    text = formats.openwrt(access.lines(home(queue), Access(wan="wan0")))
+    (tmp_path / "sqm").write_text(text, "utf-8")
+    read = subprocess.run([uci, "-c", tmp_path, "show", "sqm"], capture_output=True, encoding="utf-8", check=True)
+    first, *rest = read.stdout.splitlines()
+    assert first == "sqm.sluicegate=queue"
+    assert dict(re.fullmatch(r"sqm\.sluicegate\.(\w+)='(.*)'", line).groups() for line in rest) == options(text)  # type: ignore[union-attr]
+
+
+DISPATCH = """\
+set -e
+mount -t tmpfs t /etc && mkdir -p /etc/NetworkManager/dispatcher.d
+echo root:x:0:0::/:/bin/sh > /etc/passwd && echo root:x:0: > /etc/group && cp $1 /etc/NetworkManager/dispatcher.d
+cat > /etc/bus <<END
+<busconfig><type>system</type><listen>unix:path=$PWD/bus</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_destination="*"/>
+<allow eavesdrop="true"/></policy></busconfig>
+END
+ip link add br0 type veth peer name wan0
+export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$PWD/bus
+dbus-daemon --config-file=/etc/bus --nofork --nopidfile & bus=$!
+trap 'kill $bus $dispatcher' EXIT
+for wait in 1 2 3 4 5 6 7 8 9; do [ -S bus ] || sleep 0.2; done
+$2 --debug --persist & dispatcher=$!
+gdbus wait --address $DBUS_SYSTEM_BUS_ADDRESS --timeout 10 org.freedesktop.nm_dispatcher
+none='@a{sv} {}'
+for time in first second; do
+    gdbus call --address $DBUS_SYSTEM_BUS_ADDRESS --dest org.freedesktop.nm_dispatcher \\
+        --object-path /org/freedesktop/nm_dispatcher --method org.freedesktop.nm_dispatcher.Action up \\
+        "{'connection': {'uuid': <'u'>, 'id': <'i'>}}" "{'path': <objectpath '/c'>}" \\
+        "{'path': <objectpath '/d'>, 'interface': <'wan0'>, 'ip-interface': <'wan0'>, 'type': <uint32 1>, \\
+        'state': <uint32 100>}" "$none" "$none" "$none" "$none" "$none" full '' "$none" "$none" "$none" true
+    tc qdisc show dev wan0
+    tc class show dev br0
+done
+"""
+
+
+def test_networkmanager_s_own_dispatcher_runs_the_script(tmp_path: Path) -> None:
+    """In namespaces, twice: the second time takes away what the first has made."""
+    places = os.pathsep.join([os.environ["PATH"], "/usr/lib/NetworkManager", "/usr/libexec"])
+    dispatcher = shutil.which("nm-dispatcher", path=places)
+    if lacking := [tool for tool in ("dbus-daemon", "gdbus", "unshare", "ip", "tc") if shutil.which(tool) is None]:
+        pytest.skip(f"{', '.join(lacking)} not installed")
+    if dispatcher is None:
+        pytest.skip("nm-dispatcher is not installed (Debian: network-manager)")
+    script = tmp_path / "50-sluicegate"
+    lines = access.lines(home("drop_tail", **{"queue.drop_tail.limit": "20"}), Access(wan="wan0", lan="br0"))
+    script.write_text(formats.networkmanager(lines), "utf-8")
+    script.chmod(0o755)
+    words = ["unshare", "-m", "-n", "sh", "-c", DISPATCH, "sh", script, dispatcher]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+    if "unshare" in done.stderr or "Specified qdisc kind is unknown" in done.stderr:
+        pytest.skip(f"not permitted here: {done.stderr[:200]}")
+    assert done.returncode == 0, done.stderr
+    said = f"([('/etc/NetworkManager/dispatcher.d/{script.name}', uint32 1, '')],)"  # 1: it ran, and ended with 0
+    assert done.stdout.count(said) == 2, done.stdout
+    assert len(re.findall(r"^qdisc htb 1: root .* default 0x1 ", done.stdout, re.MULTILINE)) == 2
+    assert len(re.findall(r"^class htb 1:1 root .* rate 95Mbit .*overhead 4 ", done.stdout, re.MULTILINE)) == 2
 
 
 def test_networkmanager_s_script_runs_the_lines_when_the_interface_comes_up(tmp_path: Path) -> None:
