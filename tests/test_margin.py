@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Program
@@ -12,6 +13,7 @@ from conftest import Program
 import sluicegate as sg
 from sluicegate.deploy import Access
 from sluicegate.experiments import margin
+from sluicegate.experiments.disciplines import Choice
 from sluicegate.quantities import in_base_unit
 
 SHORT = ["--seeds", "2", "--set", "run.duration=10 s", "--set", "run.warmup=3 s"]
@@ -58,6 +60,8 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     assert done.line is not None
     assert done.line.margin is not None
     assert done.line.margin.part == part / 100
+    assert done.line.increase_ns is not None
+    assert done.line.increase_ns > 200e6
 
 
 def test_a_margin_that_is_given_is_taken(sluicegate: Program, tmp_path: Path) -> None:
@@ -132,6 +136,39 @@ def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_n
     told = "packets are lost in bursts on bottleneck and reverse, as on radio: the rate varies, too"
     assert told in done.line.text()[-1]
     assert told in done.deployment("cake").remarks[0]
+
+
+def test_rates_are_tried_with_the_values_that_are_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Choice] = []
+
+    def compare(*given: Any, disciplines: list[Choice], **more: Any) -> sg.Comparison:
+        seen.extend(disciplines)
+        return sg.compare(*given, disciplines=disciplines, **more)
+
+    monkeypatch.setattr(margin, "compare", compare)
+    text = sg.access_line(down="20 Mbit/s", up="3 Mbit/s", access="satellite", users=1, calls=0)
+    done = sg.recommend(text, disciplines="cake", seeds=1, duration="60 s", warmup="20 s", access=Access(wan="sat0"))
+    assert len(seen) >= 2
+    assert {each.values for each in seen} == {(("rtt", "600 ms"),)}
+    assert done.line is not None
+    assert done.line.margin is not None
+    waits = {each.part: max(each.modem.values()) for each in done.line.margin.tried if each.holds}
+    assert max(waits) == done.line.margin.part
+    assert waits[max(waits)] <= 600e6 / 20, "what is little follows the round trip"
+
+
+def test_what_is_no_better_than_today_is_told(sluicegate: Program, tmp_path: Path) -> None:
+    """The modem's own queue in a shaper of half the rate, where it takes twice as long."""
+    (tmp_path / "home.toml").write_text(sg.access_line(down="20 Mbit/s", up="5 Mbit/s", users=1, calls=0))
+    asked = ["recommend", "home.toml", "--wan", "w", "--margin", "50 %", "--seeds", "1", *SHORT[2:]]
+    said = sluicegate(*asked, "--disciplines", "drop_tail:limit=250 kB").stdout
+    told = (
+        r"no better than today: with drop_tail:limit=250 kB latency under load grows by (\d+) ms, today by (\d+) ms; "
+    )
+    [(then, today)] = set(re.findall(told, said))
+    assert int(then) >= int(today)
+    assert len(re.findall(told, said)) == 2, "beside the grades, and beside the lines"
+    assert "no better" not in sluicegate(*asked, "--disciplines", "cake").stdout
 
 
 def test_each_direction_has_the_thresholds_of_its_own_rate() -> None:

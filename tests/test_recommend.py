@@ -17,6 +17,7 @@ import sluicegate as sg
 from sluicegate.deploy import Undeployable, linux, linux_bpf
 from sluicegate.experiments import recommend as recommendation
 from sluicegate.experiments.disciplines import choices
+from sluicegate.experiments.suited import fitted, suited
 from sluicegate.goals import Goal, Known, known
 from sluicegate.goals import goals as parsed
 from sluicegate.traffic import Traffic, conversation
@@ -453,7 +454,7 @@ def test_buffers_and_thresholds_suit_the_link_unless_they_are_stated(office: Pat
     def tuned(text: str, listed: str, *sets: tuple[str, str]) -> dict[str, str]:
         office.write_text(text)
         [choice] = choices(listed)
-        return recommendation.suited(text, "office.toml", sets, Traffic(sg.check(office, sets=sets)), choice)
+        return suited(text, "office.toml", sets, Traffic(sg.check(office, sets=sets)), choice)
 
     longer = OFFICE.replace('"10 ms"', '"20 ms"')
     # 20 Mbit/s × 40 ms: 67 packets of 1500 bytes, a quarter of it the target
@@ -474,7 +475,7 @@ def test_defaults_for_any_link_give_way_where_a_trap_asks_for_a_value() -> None:
     def tuned(listed: str, *sets: tuple[str, str], down: str = "1 Mbit/s", rtt: str = "30 ms") -> dict[str, str]:
         text = sg.access_line(down=down, up="1 Mbit/s", rtt=rtt, access="dsl", users=1, calls=0)
         [choice] = choices(listed)
-        return recommendation.suited(text, "home.toml", sets, Traffic(sg.check(text, sets=sets)), choice)
+        return suited(text, "home.toml", sets, Traffic(sg.check(text, sets=sets)), choice)
 
     assert tuned("cake", down="20 Mbit/s", rtt="600 ms") == {"rtt": "600 ms"}
     assert tuned("codel", down="20 Mbit/s", rtt="600 ms") == {"interval": "600 ms"}
@@ -482,6 +483,24 @@ def test_defaults_for_any_link_give_way_where_a_trap_asks_for_a_value() -> None:
     assert tuned("cake", ("queue.cake.rtt", "300 ms"), down="20 Mbit/s", rtt="600 ms") == {}
     assert tuned("fq_codel") == {"target": "18.6 ms"}
     assert tuned("fq_codel", down="20 Mbit/s") == tuned("pie") == tuned("cake") == {}, "15 ms; CAKE raises its own"
+
+
+def test_each_direction_has_the_values_that_it_needs_or_its_defaults() -> None:
+    """The upload does not inherit what the download alone needs."""
+
+    def targets(down: str, up: str, more: str = "") -> list[str]:
+        text = sg.access_line(down=down, up=up, access="dsl", users=1, calls=0) + more
+        [choice] = choices("fq_codel:quantum=300 B")
+        chosen, *_ = fitted(text, "home.toml", (), Traffic(sg.check(text)), choice)
+        found = sg.check(text, sets=chosen.sets)
+        reverse = found["network"]["reverse"].get("queue", found["queue"])
+        assert reverse["quantum"] == found["queue"]["quantum"] == "300 B"
+        return [found["queue"]["target"], reverse["target"]]
+
+    assert targets("1 Mbit/s", "20 Mbit/s") == ["18600 us", "5 ms"]
+    assert targets("20 Mbit/s", "1 Mbit/s") == ["5 ms", "18600 us"]
+    assert targets("1 Mbit/s", "1 Mbit/s") == ["18600 us", "18600 us"]
+    assert targets("20 Mbit/s", "20 Mbit/s") == ["5 ms", "5 ms"]
 
 
 def test_bpf_queues_can_be_deployed_where_linux_alone_has_none(office: Path) -> None:

@@ -1,6 +1,6 @@
 """OpenWrt's uci, from its C sources in the crate libuci-sys: the program with which tests read /etc/config/sqm.
 
-    python3 tools/uci.py      # writes target/uci; needs cargo, gcc and crates.io
+python3 tools/uci.py      # writes target/uci; needs cargo, gcc and crates.io
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "lib.rs").touch()
-        package = f'[package]\nname = "uci"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n[dependencies]\n{CRATE} = "=1.0.5"\n'
+        package = (
+            f'[package]\nname = "uci"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n[dependencies]\n{CRATE} = "=1.0.5"\n'
+        )
         (place / "Cargo.toml").write_text(package)
         asked = ["cargo", "metadata", "--format-version", "1", "--manifest-path", place / "Cargo.toml"]
         packages = json.loads(subprocess.run(asked, check=True, capture_output=True).stdout)["packages"]

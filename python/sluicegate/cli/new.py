@@ -26,7 +26,9 @@ sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --access 
 @answers
 def new(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line with those who use it.")],
-    down: Annotated[str | None, typer.Option(metavar="RATE", help="Of the download, as measured; of lte its mean.")] = None,
+    down: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Of the download, as measured; of lte its mean.")
+    ] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Of the upload, as measured.")] = None,
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME", help="Round trip to a server nearby without load. [as ACCESS has it]")

@@ -184,7 +184,7 @@ def print_recommendation(
         print(line)
         if number == 0 and done.line is not None and done.line.today is not None:
             print(f"  today: {done.line.today}")
-    for line in () if done.line is None or done.line.margin is None else done.line.margin.lines():
+    for line in [*done.no_gain(done.best()[0]), *(done.line.margin.lines() if done.line and done.line.margin else ())]:
         print(line)
     print_deployment(done, file, sets)
     if out is not None:

@@ -149,11 +149,12 @@ def shaping_cake(plan: Plan, values: Values) -> None:
         f"the {framing_text(link.framing)} of the link is not deployed: overhead, mpu and cells are cake's own",
         framing != link.framing != Framing(),
     )
+    estimates = plan.position.behind and link.varies and not plan.position.multiqueue
     plan.say(
         f"the rate of the scenario's link varies (trace); {link.shown_rate} is the mean unless rate is given: while "
         "the link is slower than bandwidth the queue forms there; lower it to what the link rarely falls below, or, "
         "where cake stands behind the link (ingress), add autorate-ingress, which estimates it",
-        link.varies,
+        link.varies and not estimates,
     )
     plan.say("cake knows whole bytes per second", rate % 8 != 0)
     plan.say("the interface must be faster than bandwidth, or the queue forms below cake")

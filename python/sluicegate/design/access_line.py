@@ -115,8 +115,8 @@ def access_line(
         ]
     else:
         of_down = [(f'rate = "{down}"', kind.rate)]
-    less = f" less {kind.grants_ms / 2:g} ms for grants, at the median" if kind.grants_ms else ""
-    delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt} without load{less}")
+    less = f" without load less {kind.grants_ms / 2:g} ms, the median of grants" if kind.grants_ms else " without load"
+    delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt}{less}")
     parts.append(_table("[network]", "the download", [*of_down, delay, *kind.down]))
     grants = [(f'jitter = "{kind.grants_ms:g} ms"', kind.granted)] if kind.grants_ms else []
     parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *grants]))
@@ -132,13 +132,20 @@ def access_line(
         parts.append(_flows("downloads", "tcp", "an update, a film: as fast as the line", [
             (f"count = {users}", "one in each person's device")]))  # fmt: skip
     if uploads:
-        own = [(f"count = {uploads}", "at a time"), ("host = 1", "connections of one device, which has one share of CAKE")]
+        own = [
+            (f"count = {uploads}", "at a time"),
+            ("host = 1", "connections of one device, which has one share of CAKE"),
+        ]
         parts.append(_flows("uploads", "tcp", "a backup, photographs", [*own, REVERSE]))
     if calls:
         rate, length = (VIDEO_BPS, 1100) if video else (VOICE_BPS, 200)
         why = "video at 720p" if video else "voice, for video would take more than half of the line: G.711,"
         size = "pictures in packets of some 1100 bytes, and speech" if video else "20 ms of speech in each packet"
-        call = [(f"count = {calls}", "at a time"), (f'rate = "{rate_text(rate)}"', why), (f'packet_size = "{length} B"', size)]
+        call = [
+            (f"count = {calls}", "at a time"),
+            (f'rate = "{rate_text(rate)}"', why),
+            (f'packet_size = "{length} B"', size),
+        ]
         parts.append(_flows("calls down", "udp", "what the others say", call))
         here = "what is said here; class = 34 where the program marks its packets (AF41)"
         parts.append(_flows("calls up", "udp", here, [*call, REVERSE]))
@@ -150,7 +157,10 @@ def access_line(
         game = [(f"count = {games}", "at a time"), ('rate = "50 kbit/s"', "what the player does, 60 times a second")]
         parts.append(_flows("game up", "udp", "", [*game, ('packet_size = "100 B"', "keys and directions"), REVERSE]))
     lasts, warmup = kind.run
-    run = [(f'duration = "{lasts}"', "all but the warm-up is measured"), (f'warmup = "{warmup}"', "left out of results: transfers are in slow start")]
+    run = [
+        (f'duration = "{lasts}"', "all but the warm-up is measured"),
+        (f'warmup = "{warmup}"', "left out of results: transfers are in slow start"),
+    ]
     return "\n".join([*parts, _table("[run]", "", run)])
 
 

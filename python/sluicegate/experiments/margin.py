@@ -26,7 +26,11 @@ VARYING = (0.95, 0.8, 0.6, 0.4)
 """The same of a line whose rate varies by a trace: of its mean. With less more than half of the line lies idle."""
 
 LITTLE_NS = GRADES[0][0] * 1_000_000
-"""What the modem may delay 99 % of the packets: what has the best grade; but two of its longest packets always."""
+"""What the modem may delay 99 % of the packets: what has the best grade; but two of its longest packets always, and
+`TARGET` of a round trip."""
+
+TARGET = 1 / 20
+"""Of the round trip: CoDel's target, with which a link that senders answer late is still used (RFC 8289, Sec. 3.2)."""
 
 PACKET = 1500
 """Bytes of these packets."""
@@ -121,15 +125,16 @@ def shapers(part: float) -> tuple[tuple[str, str], ...]:
 
 def choose(
     network: scenario.What, flows: scenario.Flows | None, choice: Choice, lines: Sequence[Place],
-    fit: Callable[[Choice], Choice], *,
+    rtt_ns: float, fit: Callable[[Choice], Choice], *,
     sets: Sequence[tuple[str, str]], seeds: Sequence[int], duration: str | None, warmup: str | None, jobs: int | None,
     progress: Progress | bool | None,
 ) -> Margin:  # fmt: skip
     """Try rates under a discipline, from the line's own on down, until the queue stays out of the modem, and one more
-    for comparison. `lines`: both directions. `fit`: gives the discipline the values that are deployed. Raises what `compare` does."""
+    for comparison. `lines`: both directions. `rtt_ns`: without load. `fit`: gives the discipline the values that are
+    deployed. Raises what `compare` does."""
     varying = tuple(line.name for line in lines if line.varies)
     parts, tried = list(VARYING if varying else PARTS), list[Tried]()
-    packets = {line.name: 2 * line.time_ns(PACKET) for line in lines}
+    little = {line.name: max(LITTLE_NS, 2 * line.time_ns(PACKET), TARGET * rtt_ns) for line in lines}
     while parts and not any(each.holds for each in tried[:-1]):
         batch, parts = parts[:2], parts[2:]
         tried_in = [replace(choice, label=f"{100 * part:g} %", more=(*choice.more, *shapers(part))) for part in batch]
@@ -140,15 +145,15 @@ def choose(
                 network, flows, disciplines=listed, seeds=list(seeds)[:MOST_SEEDS], duration=duration, warmup=warmup,
                 sets=sets, jobs=jobs, progress=progress,
             )  # fmt: skip
-        tried += [_tried(done, each.label, part, packets) for each, part in zip(listed, batch, strict=True)]
+        tried += [_tried(done, each.label, part, little) for each, part in zip(listed, batch, strict=True)]
     radio = tuple(line.name for line in lines if line.errors.start and not line.varies)
     return Margin(choice.label, tuple(tried), varying, radio)
 
 
-def _tried(done: Comparison, label: str, part: float, packets: dict[str, float]) -> Tried:
+def _tried(done: Comparison, label: str, part: float, little: dict[str, float]) -> Tried:
     def late(link: str) -> float:
         return float(done.mean(label, f"{link}.queueing_delay_p99_ns")["mean"] or 0.0)
 
     modem = {way: late(line) for way, line, _ in DIRECTIONS}
-    holds = all(modem[way] <= max(LITTLE_NS, packets[line]) for way, line, _ in DIRECTIONS)
+    holds = all(modem[way] <= little[line] for way, line, _ in DIRECTIONS)
     return Tried(part, modem, {way: late(shaper) for way, _, shaper in DIRECTIONS}, holds)

@@ -32,7 +32,7 @@ from ..paths import REVERSE, links, places
 from ..result_object import Frames, ResultObject
 from ..scenario import override_texts
 from ..stats import CONFIDENCE
-from ..traffic import Traffic
+from ..traffic import Traffic, typical_rtt_ns
 from ..traps import envelope
 from . import margin as margins
 from . import recommend_page
@@ -173,7 +173,8 @@ class Recommendation(ResultObject):
         """The page: goals and ranking, how to deploy the best, and the comparison."""
         return recommend_page.page(
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
-            [*self.notes, *([] if self.line is None else self.line.text())], self.left_out,
+            [*self.notes, *([] if self.line is None else self.line.text()), *self.no_gain(self.best()[0])],
+            self.left_out,
             self.system, self.chosen, self.deployment, self.distinctions,
         ).html()  # fmt: skip
 
@@ -201,7 +202,7 @@ class Recommendation(ResultObject):
         if self.access is not None and dev is None and system == "linux":
             found = access_line.lines(resolved, self.access)
             margin = None if self.line is None else self.line.margin
-            return found if margin is None else found.remarked(margin.remarks())
+            return found.remarked([*self.no_gain(label), *([] if margin is None else margin.remarks())])
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
         if system == "linux-bpf":
             file = self.comparison.summary["file"]
@@ -215,6 +216,16 @@ class Recommendation(ResultObject):
                 return made
         lines: Callable[..., Deployment] = SYSTEMS[system].lines
         return lines(resolved, dev or self.dev, first)
+
+    def no_gain(self, label: str) -> list[str]:
+        """What is said of a discipline with which an access line is no more responsive than it is today."""
+        today = None if self.line is None else self.line.increase_ns
+        then = None if today is None else self.comparison.responsiveness(label)
+        if today is None or then is None or then.increase_ns < today:
+            return []
+        more, now = (f"{ns / 1e6:.0f} ms" for ns in (then.increase_ns, today))
+        return [f"no better than today: with {label} latency under load grows by {more}, today by {now}; what sends "
+                "more than its share waits in its own queue"]  # fmt: skip
 
     def command(self, label: str, file: str, sets: Sequence[tuple[str, str]] = ()) -> str | None:
         """`sluicegate tc` with what writes the lines of `deployment` for an access line, to which --format can be
@@ -369,12 +380,14 @@ class Line:
     """An access line: how responsive it is as the scenario has it, and what its shapers are to have of its rate.
 
     `today`: in words; None where it is not known. `margin`: what was tried; None where a margin was given. `shapers`:
-    the overrides that put them into the scenario; none where it has its own.
+    the overrides that put them into the scenario; none where it has its own. `increase_ns`: of latency under load,
+    today.
     """
 
     today: str | None
     margin: Margin | None
     shapers: tuple[tuple[str, str], ...]
+    increase_ns: float | None = None
 
     def text(self) -> list[str]:
         """What is said of it, in lines."""
@@ -384,21 +397,24 @@ class Line:
     def record(self) -> dict[str, Any]:
         """As JSON knows it."""
         margin = None if self.margin is None else self.margin.record()
-        return {"today": self.today, "margin": margin, "shapers": [list(pair) for pair in self.shapers]}
+        shapers = [list(pair) for pair in self.shapers]
+        return {"today": self.today, "margin": margin, "shapers": shapers, "increase_ns": self.increase_ns}
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Line:
         """What `record` gave."""
         margin = None if record["margin"] is None else margins.read(record["margin"])
-        return cls(record["today"], margin, tuple((key, value) for key, value in record["shapers"]))
+        shapers = tuple((key, value) for key, value in record["shapers"])
+        return cls(record["today"], margin, shapers, record.get("increase_ns"))
 
 
 def _line(
     network: scenario.What, flows: scenario.Flows | None, listed: Sequence[Choice], resolved: Mapping[str, Any],
-    access: Access, fit: Callable[[Choice], Choice], *, sets: Sequence[tuple[str, str]], seeds: Sequence[int], **run: Any,
+    access: Access, fit: Callable[[Choice], Choice], *, sets: Sequence[tuple[str, str]], seeds: Sequence[int],
+    **run: Any,
 ) -> Line:  # fmt: skip
-    """What an access line is like today, and the shapers that what is recommended is tried in. `fit`: gives a discipline
-    the values that suit the link, its overrides included. Raises what `compare` does."""
+    """What an access line is like today, and the shapers that what is recommended is tried in. `fit`: gives a
+    discipline the values that suit the link, its overrides included. Raises what `compare` does."""
     if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
         if access.margin is not None:
             raise _core.ScenarioError("margin: the shapers of the scenario say their rates; leave it out")
@@ -407,14 +423,16 @@ def _line(
     plain = Choice(own, own)
     now = compare(network, flows, disciplines=[plain], sets=sets, seeds=list(seeds)[: margins.MOST_SEEDS], **run)
     known = now.responsiveness(own)
-    today = None if known is None else f"{own}  {known.text()}"
+    today, increase = (None, None) if known is None else (f"{own}  {known.text()}", known.increase_ns)
     if access.margin is not None:
-        return Line(today, None, margins.shapers(1 - access.margin))
+        return Line(today, None, margins.shapers(1 - access.margin), increase)
     names = [choice.name for choice in listed]
     tried = next((name for name in TRIED if name in names), names[-1])
     choice = next(each for each in listed if each.name == tried)
-    found = margins.choose(network, flows, choice, links(resolved), fit, sets=sets, seeds=seeds, **run)
-    return Line(today, found, margins.shapers(1 - access_line.MARGIN if found.part is None else found.part))
+    rtt_ns = typical_rtt_ns(Traffic(resolved).groups)
+    found = margins.choose(network, flows, choice, links(resolved), rtt_ns, fit, sets=sets, seeds=seeds, **run)
+    shapers = margins.shapers(1 - access_line.MARGIN if found.part is None else found.part)
+    return Line(today, found, shapers, increase)
 
 
 def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
