@@ -346,7 +346,29 @@ def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.
     assert 20e6 < min(delays) < max(delays) < 52e6, "a buffer of 40 ms, and the packet in transmission"
     assert loose.envelope("short.py:Short").edges(10, 30 * MS) == Edges(1e6, 3.16e6, True, True)
     assert strict.envelope("short.py:Short").edges(10, 30 * MS) is None
-    assert ("short.py:Short", "20 ms", "bound") in {row[:3] for row in page.promises(strict).rows}
+    assert ("short.py:Short", "20 ms", "bound") in {
+        row[:3] for row in page.promises({"short.py:Short": "short.py:Short"}, 20e6).rows
+    }
+
+
+def test_check_and_recommend_tell_of_ones_own_with_its_values(
+    sluicegate: Program, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A buffer of 200 ms, of which 20 are promised: no rate, and no round trip up to 30 ms, is within."""
+    monkeypatch.chdir(own.parent)
+    label, values = "short.py:Short:target_ms=200", ("--set", "queue.python.target_ms=200")
+    sg.envelope(label, grid=replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6), promise="20 ms", out="out")
+    Path("s.toml").write_text(scenario("short.py:Short", 2e6, 10, 30e6))
+    said = f"lies outside the envelope of {label}: packets wait for about"
+    assert said not in sluicegate("check", "s.toml", "--envelopes", "out").stderr, "its default is 40 ms"
+    assert said not in sluicegate("check", "s.toml", *values).stderr, "nothing is known"
+    assert said in sluicegate("check", "s.toml", *values, "--envelopes", "out").stderr
+    some = ("--disciplines", f"{label},codel", "--seeds", "1", "--set", "run.duration=3 s", "--envelopes", "out")
+    done = sluicegate("recommend", "s.toml", *some)
+    assert (done.returncode, said in done.stdout) == (0, True), done.stderr
+    for place in ("nowhere", "s.toml"):
+        refused = sluicegate("check", "s.toml", "--envelopes", place)
+        assert (refused.returncode, place in refused.stderr, "envelope" in refused.stderr) == (2, True, True)
 
 
 def test_the_command_writes_a_report(sluicegate: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

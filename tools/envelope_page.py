@@ -1,101 +1,148 @@
-"""Keep the envelopes of all disciplines in the package, and write docs/envelope.md with its images.
+"""Keep envelopes of disciplines in the package, and write docs/envelope.md with its images.
 
     sluicegate evaluate all --suite envelope --quick -o out/envelope && python tools/envelope_page.py [out/envelope]
 
-By the number of packets, `--quick` should take a quarter of an hour on two cores, and the suite at full length an hour;
-both go on where they stopped. What is kept is python/sluicegate/envelopes/kept.json. tests/test_envelope.py measures
-some of its cells again.
+Of one discipline, `evaluate NAME` in place of `all` is enough: what was kept of the others stays. What is kept is
+python/sluicegate/envelopes/kept.json. tests/test_envelope.py measures some of its cells again.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import sluicegate as sg
 from sluicegate.envelopes import KEPT, kept
+from sluicegate.envelopes.promises import LATE_NS
 from sluicegate.evaluation.envelope import charts, page
-from sluicegate.evaluation.envelope.result import Envelopes
+from sluicegate.evaluation.envelope.grid import MS, PACKET_BITS, QUICK
+from sluicegate.evaluation.envelope.result import AXES, Envelopes, text
 from sluicegate.experiments.disciplines import known
 from sluicegate.page import Table
 from sluicegate.plot import style as plot
-from sluicegate.quantities import duration, rate_text
+from sluicegate.quantities import duration, rate_text, two
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "envelope.md"
 SHOWN = ("red", "choke", "codel")
 """Whose heat maps are on the page."""
 
-BUFFER = "the buffer of 50 packets, ns-2's for all links, does not hold the bursts of segments of a few flows"
-BAND = "thresholds of 5 and 15 packets, those of RED 1993, are one burst: `sluicegate design red` chooses others"
-REASONS = {
-    **dict.fromkeys(("random_drop", "decbit", "source_quench", "ut_lt", "drop_preference"), BUFFER),
-    "early_random_drop": "drops 2 % above half of its buffer (Zhang 1989), 25 packets: less than one burst of "
-    "segments, and windows of 333 packets and more live with 0.001 %",
-    **dict.fromkeys(("red", "penalty_box", "red_pd", "rio"), BAND),
-    "gred": "thresholds of 15 and 45 packets and an average that follows bursts of 25, as in iproute2's example: one "
-    "burst of segments is above them",
-    "choke": "thresholds of 30 and 60 packets are a burst of segments or two: `sluicegate design red` chooses others",
-    "choke_linux": "the average follows bursts of 40 packets, as iproute2 sets it for thresholds of 30 and 60: after "
-    "one burst of segments each arrival is compared, and flows so few match themselves",
-    "pi": "gains of Hollot et al. for 60 flows on 15 Mbit/s, ns-2's for all links: a short queue raises p far above "
-    "what such windows live with, and it comes down by 0.0005 in a second; `sluicegate design pi` chooses others",
-    "ared": "a target of 5 ms, that of its paper, is a part of the round trip: after a drop the link of a flow "
-    "alone falls idle until its window has grown again",
-    "blue": "its paper's step d1 = 0.02 is more than ten times what windows of more than 27 packets live with, and "
-    "goes by 0.02 in a second",
-    "rem": "its target of 20 packets (b_ref, ns-2's for all links) is half of one burst of segments",
-    "sfb": "a flow has 25 packets in the queue at most (Linux's bin_max), and its p rises from 20 on; it falls by "
-    "1/6000 with each packet that finds the bins empty, and a flow that waits for its timers sends too few",
+DPI = 90
+
+BUFFERED = ("random_drop", "decbit", "source_quench", "ut_lt", "drop_preference")
+"""Disciplines with ns-2's buffer of 50 packets for all links."""
+
+FIRST_DROP: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("red", "penalty_box", "red_pd", "choke", "choke_linux", "gred"), ("min_th", 1.0)),
+    "rio": ("in_min_th", 1.0),
+    **dict.fromkeys(BUFFERED, ("limit", 1.0)),
+    "early_random_drop": ("limit", 0.5),
 }
-"""Why fast links fall idle under the defaults. Most are values that a paper or another implementation gives for all
-links, in packets: they are kept. A value that is Sluicegate's own follows from the link."""
+"""The length of the queue from which disciplines drop, where it is the same for all links: a part of a value."""
+
+HELD: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("red", "penalty_box", "red_pd", "gred"), ("max_th", 1.0)),
+    "choke": ("min_th", 1.0),
+    "rio": ("in_max_th", 1.0),
+    "afd": ("q_ref", 1.0),
+    **dict.fromkeys(
+        ("drop_tail", "random_drop", "decbit", "source_quench", "ut_lt", "drop_preference"), ("limit", 1.0)
+    ),
+}
+"""The length at which ten flows hold the queue: where all is dropped, a target, or, under CHOKe, where each arrival is
+compared."""
 
 
-def record(done: Envelopes) -> str:
-    """What is kept in the package."""
-    axes = {name: list(done.summary[name]) for name in ("rates_bps", "flows", "round_trips_ns")}
-    cells = {
-        label: [
-            None if each is None else [round(each.used, 4), round(each.delay_ns), round(each.promised_ns)]
-            for each in done.envelope(label).measured
-        ]
-        for label in done.disciplines
-    }
-    rows = (f"  {json.dumps(label)}: {json.dumps(each, separators=(',', ':'))}" for label, each in cells.items())
-    body = ",\n".join(rows)
-    return f'{json.dumps(axes)[:-1]}, "disciplines": {{\n{body}\n}}}}\n'
+def packets(name: str, part: tuple[str, float]) -> float:
+    """A value of a discipline's defaults, or a part of it."""
+    with warnings.catch_warnings(action="ignore"):
+        queue = sg.check(f'network = {{rate = "10 Mbit/s"}}\nqueue = {{discipline = "{name}"}}\n'
+                         'flows = [{kind = "tcp"}]\nrun = {duration = "1 s"}')["queue"]  # fmt: skip
+    return float(queue[part[0]]) * part[1]
 
 
-def lines(done: Envelopes) -> Iterator[str]:
+def late_bps(length: float) -> float:
+    """The rate at which so many packets, and the one in transmission, take the longest time that is allowed."""
+    return (length + 1) * PACKET_BITS / LATE_NS * 1e9
+
+
+def burst_bps(length: float) -> float:
+    """The rate of a flow at which one burst of it has so many packets: Linux sends 1/1024 s of 1.2 times its rate at
+    once (tcp_tso_autosize, tcp_pacing_ca_ratio)."""
+    return length * PACKET_BITS * 1024 / 1.2
+
+
+def by_hand() -> Table:
+    """Edges that follow from one value, beside those measured."""
+    rows = []
+    for name, found in kept().items():
+        row = [f"`{name}`"]
+        if name in HELD:
+            slow, edges = packets(name, HELD[name]), found.edges(10, 30 * MS)
+            row += [f"{HELD[name][0]}: {slow:g}", rate_text(two(late_bps(slow))), page.edges_text(edges, "low")]
+        else:
+            row += ["", "", ""]
+        if name in FIRST_DROP:
+            fast = packets(name, FIRST_DROP[name])
+            measured = (page.edges_text(found.edges(1, trip * MS), "high") for trip in (5, 30))
+            row += [f"{FIRST_DROP[name][0]}: {fast:g}", rate_text(two(burst_bps(fast))), *measured]
+        else:
+            row += ["", "", "", ""]
+        if any(row[1:]):
+            rows.append(tuple(row))
+    head = (
+        "discipline", "held at", f"which takes {duration(LATE_NS / 1e9)} at", "slowest, 10 flows, 30 ms", "drops from",
+        "one burst at", "fastest, 1 flow, 5 ms", "30 ms",
+    )  # fmt: skip
+    return Table(head, tuple(rows))
+
+
+def merged(done: Envelopes) -> dict[str, Any]:
+    """What is kept, with what was measured in place of what was."""
+    new, old = done.record(), json.loads(KEPT.read_bytes())
+    if any(new[name] != old[name] for name in AXES):
+        if {*new["disciplines"]} != {*known()}:
+            raise SystemExit("error: kept are other rates, flows or round trips; measure all, or with --quick")
+        old = {"disciplines": {}}
+    found = old["disciplines"] | new["disciplines"]
+    return new | {"disciplines": {name: found[name] for name in known() if name in found}}
+
+
+def lines(record: dict[str, Any]) -> Iterator[str]:
     """The part of the page that is written."""
-    about = done.summary
-    trips = [duration(trip / 1e9) for trip in about["round_trips_ns"]]
-    quick = " --quick" if len(about["rates_bps"]) < 11 else ""
+    trips = [duration(trip / 1e9) for trip in record["round_trips_ns"]]
+    quick = " --quick" if len(record["rates_bps"]) == len(QUICK.rates) else ""
+    rates = ", ".join(map(rate_text, record["rates_bps"]))
     yield (
-        f"`sluicegate evaluate all --suite envelope{quick}` by version {about['version']}: rates of "
-        f"{', '.join(map(rate_text, about['rates_bps']))}; {', '.join(map(str, about['flows']))} TCP flows; base round "
-        f"trips of {', '.join(trips)}.\n"
+        f"`sluicegate evaluate all --suite envelope{quick}`: rates of {rates}; "
+        f"{', '.join(map(str, record['flows']))} TCP flows; base round trips of {', '.join(trips)}.\n"
     )
-    if lacking := [name for name in known() if name not in done.disciplines]:
-        names = ", ".join(f"`{name}`" for name in lacking)
-        yield f"Not yet measured: {names}; of others the grey cells of fast links.\n"
-    yield "![The cells in which each discipline keeps its promise](images/envelopes.svg)\n"
+    yield "![The cells in which each discipline keeps its promise](images/envelopes.png)\n"
     yield "### Rates between which the promise is kept\n"
     yield f"With a round trip of {trips[len(trips) // 2]}. ≤ and ≥: as far as was measured. –: nowhere.\n"
-    found = page.regions(done)
-    rows = ((f"`{row[0]}`", *row[1:], REASONS.get(row[0], "")) for row in found.rows)
-    yield from table(Table((*found.head, "why fast links fall idle"), tuple(rows)))
+    yield from table(page.regions(kept()))
+    yield "\n### Beside a calculation\n"
+    yield (
+        "Values in packets that are the same for all links, and what follows from them. *Held at*: ten flows keep the "
+        "queue there, and the promise ends where that takes 400 ms. *Drops from*: nothing is dropped before the queue "
+        "is so long. A flow alone comes in bursts of a millisecond of 1.2 times its rate, and falls behind where one "
+        "burst is as long. Where a discipline or a column is missing, its edge does not follow from one value.\n"
+    )
+    yield from table(by_hand())
     yield "\n### What is promised\n"
-    yield from table(page.promises(done))
+    yield from table(page.promises({name: name for name in record["disciplines"]}))
     yield "\n### What each parameter does\n"
-    yield f"{page.MOVED} With {about['moved'][0]} flows and a round trip of {duration(about['moved'][1] / 1e9)}.\n"
-    moves = [(f"`{label}`", *row) for label in done.disciplines for row in page.moves(done, label).rows]
+    flows, trip = QUICK.moved
+    yield f"{page.MOVED} With {flows} flows and a round trip of {duration(trip / 1e9)}.\n"
+    moves = [(f"`{name}`", *row) for name, each in record["disciplines"].items() for row in each["moved"]]
     yield from table(Table(("discipline", "parameter", "as it is", "half", "twice"), tuple(moves)))
     yield "\n### Three of them in numbers\n"
     for label in SHOWN:
-        yield f"![{label}: link used, queueing delay, loss, a flood's share](images/envelope-{label}.svg)\n"
+        yield f"![{label}: link used, queueing delay, loss, a flood's share](images/envelope-{label}.png)\n"
 
 
 def table(of: Table) -> Iterator[str]:
@@ -107,13 +154,15 @@ def table(of: Table) -> Iterator[str]:
 
 def main(folder: Path) -> None:
     done = Envelopes.read(folder)
-    KEPT.write_text(record(done), "utf-8")
+    record = merged(done)
+    KEPT.write_text(text(record), "utf-8")
     kept.cache_clear()
-    (DOCS / "images/envelopes.svg").write_bytes(plot.svg(charts.regions(done, done.disciplines)))
-    for label in SHOWN:
-        (DOCS / f"images/envelope-{label}.svg").write_bytes(plot.svg(charts.maps(done, label)))
+    drawn = {"envelopes": charts.regions(kept())}
+    drawn |= {f"envelope-{label}": charts.maps(done, label) for label in SHOWN if label in done.disciplines}
+    for name, figure in drawn.items():
+        (DOCS / f"images/{name}.png").write_bytes(plot.png(figure, DPI))
     before, mark, _ = PAGE.read_text("utf-8").partition("<!-- Below: written by tools/envelope_page.py. -->\n")
-    PAGE.write_text(before + mark + "\n".join(lines(done)) + "\n", "utf-8")
+    PAGE.write_text(before + mark + "\n".join(lines(record)) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

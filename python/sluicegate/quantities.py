@@ -119,6 +119,11 @@ def rate_text(bps: float, whole: bool = False) -> str:
     return f"{bps if whole else f'{bps:.3g}'} bit/s"
 
 
+def two(value: float) -> float:
+    """A number to two digits, for what is known no better."""
+    return float(f"{value:.2g}")
+
+
 def rate_unit(largest: float) -> tuple[str, float]:
     """The unit in which rates of up to `largest` bit/s are shown, and its factor from bit/s."""
     return ("Mbit/s", 1e-6) if largest >= 1e8 else ("kbit/s", 1e-3)

@@ -23,6 +23,7 @@ from . import _core, custom_aqm, declared, traps
 from ._generated import Discipline, Dumbbell, Link, Source
 from .custom_aqm import AqmFactory
 from .declared import Declared, factory, override, plain, what_is
+from .envelopes import load
 from .goals import Goal, goals, known
 from .quantities import toml_text
 
@@ -217,15 +218,17 @@ def check(
     duration: str | None = None,
     warmup: str | None = None,
     seed: int | None = None,
+    envelopes: str | Path | None = None,
 ) -> dict[str, Any]:
-    """The scenario with every default filled in, not run. It is given as to `simulate`. Raises the same."""
+    """The scenario with every default filled in, not run. It is given as to `simulate`. `envelopes`: a folder that
+    `sluicegate.envelope` wrote, so that a link far outside of those is told too. Raises the same."""
     about = subject(network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed)
     text = about.text()
     with about.told():
         resolved: dict[str, Any] = json.loads(_core.check(text, about.name, about.sets, custom_aqm.Maker(about.queue)))
     check_goals(resolved, text, about.name)
     warn_unused([_core.unused(text, about.name, about.sets)])
-    warn(traps.of_scenario(resolved), TrapWarning)
+    warn(traps.of_scenario(resolved, envelopes=None if envelopes is None else load(envelopes)), TrapWarning)
     return resolved
 
 

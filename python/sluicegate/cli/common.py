@@ -156,6 +156,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
+Envelopes = Annotated[
+    Path | None,
+    typer.Option(
+        "--envelopes", metavar="DIR", help="Envelopes beside those of defaults: what evaluate --suite envelope wrote."
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, tcp://HOST:8786.")

@@ -11,6 +11,7 @@ import typer
 
 from .common import (
     MOST_SEEDS,
+    Envelopes,
     File,
     Jobs,
     Json,
@@ -78,6 +79,7 @@ def recommend(
     wan: Wan = None,
     lan: Lan = None,
     margin: Margin = None,
+    envelopes: Envelopes = None,
     sets: Set = None,
     jobs: Jobs = None,
     out: Annotated[
@@ -123,6 +125,7 @@ def recommend(
             out=kept,
             dev=dev,
             access=line,
+            envelopes=envelopes,
             progress=progress,
         )
 

@@ -1,6 +1,7 @@
 """Envelopes: the links and loads on which a discipline does what it promises (`evaluate --suite envelope`).
 
-Those of all disciplines with their defaults are kept in `kept.json`, which `tools/envelope_page.py` writes.
+Those of all disciplines with their defaults are kept in `kept.json`, which `tools/envelope_page.py` writes; those of a
+person's own are read from what the suite wrote.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from .. import _core
 from .promises import LATE_NS, USED
 
 KEPT = Path(__file__).with_name("kept.json")
+
+FILE = "envelopes.json"
+"""What the suite writes beside its report, for `load`."""
 
 STEPS = 20
 """Points of a decade that are looked at in search of the nearest place within."""
 
 HALVINGS = 20
 """Of half a decade, in search of an edge."""
+
+Sets = tuple[tuple[str, str], ...]
 
 Axis = Literal["rate", "flows", "round trip"]
 AXES: tuple[Axis, ...] = ("rate", "flows", "round trip")
@@ -76,12 +83,14 @@ class Distance:
 @dataclass(frozen=True)
 class Envelope:
     """What was measured of a discipline: rates in bit/s, numbers of flows, round trips in ns, and for each combination,
-    in this order, what came of it; None where it was not measured."""
+    in this order, what came of it; None where it was not measured. `sets`: the overrides of a scenario that choose the
+    discipline with the values that were measured."""
 
     rates: tuple[float, ...]
     flows: tuple[float, ...]
     trips: tuple[float, ...]
     measured: tuple[Measured | None, ...]
+    sets: Sets = ()
 
     def cell(self, rate: int, flows: int, trip: int) -> Measured | None:
         """The cell with these places on the axes."""
@@ -165,9 +174,23 @@ def _along(low: float, high: float) -> Iterator[float]:
 @cache
 def kept() -> dict[str, Envelope]:
     """The envelopes of all disciplines with their defaults, by name."""
-    found: dict[str, Any] = json.loads(KEPT.read_bytes())
-    axes = [tuple(found[name]) for name in ("rates_bps", "flows", "round_trips_ns")]
-    return {
-        name: Envelope(axes[0], axes[1], axes[2], tuple(None if cell is None else Measured(*cell) for cell in cells))
-        for name, cells in found["disciplines"].items()
-    }
+    return load(KEPT)
+
+
+def load(place: str | Path) -> dict[str, Envelope]:
+    """The envelopes of a file, or of a folder that the suite wrote, by label. Raises OSError and ValueError."""
+    file = Path(place, FILE) if Path(place).is_dir() else Path(place)
+    if not file.exists():
+        made = "sluicegate evaluate DISCIPLINE --suite envelope -o"
+        raise FileNotFoundError(2, f"holds no envelopes; `{made} {place}` writes them", str(place))
+    try:
+        found: dict[str, Any] = json.loads(file.read_bytes())
+        axes = [tuple(found[name]) for name in ("rates_bps", "flows", "round_trips_ns")]
+        return {
+            label: Envelope(axes[0], axes[1], axes[2],
+                            tuple(None if cell is None else Measured(*cell) for cell in each["cells"]),
+                            tuple((key, value) for key, value in each["sets"]))
+            for label, each in found["disciplines"].items()
+        }  # fmt: skip
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _core.ScenarioError(f"{file}: is not what `--suite envelope` writes") from None

@@ -58,7 +58,7 @@ PROMISES: dict[str, Promise] = {
     **{name: Promise("max_th", BOUND, "CHOKe 1999, Sec. 3, as RED") for name in ("choke", "choke_linux")},
     "gred": Promise("max_th", BOUND, "as RED; iproute2, examples/diffserv"),
     "fred": Promise("max_th", BOUND, "Lin & Morris 1997, as RED"),
-    "rio": Promise("out_max_th", BOUND, "as RED, for packets out of profile; ns-2, out_maxthresh_"),
+    "rio": Promise("in_max_th", BOUND, "as RED, for packets in profile, all without a meter; ns-2, in_maxthresh_"),
     "rio_ps": Promise("limit", BOUND, "as RED, for packets of long flows; RIO-PS 2001, from memory", "out_max"),
     "sred": Promise("limit", TARGET, "Ott, Lakshman & Wong 1999, as remembered: p_max from a third on", 1 / 3),
     "ared": Promise("target_delay", TARGET, "Floyd, Gummadi & Shenker 2001, Sec. 4"),

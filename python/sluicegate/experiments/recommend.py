@@ -25,6 +25,7 @@ from .. import _core, scenario, traps
 from ..deploy import Access, Deployment, Undeployable, dummynet, linux, linux_bpf
 from ..deploy import access as access_line
 from ..deploy.target import interface
+from ..envelopes import Envelope, kept, load
 from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
@@ -300,6 +301,7 @@ def recommend(
     out: str | Path | None = None,
     dev: str = DEV,
     access: Access | None = None,
+    envelopes: str | Path | None = None,
     progress: Progress | bool | None = None,
 ) -> Recommendation:
     """Rank the disciplines that fit by goals for the groups of flows of a scenario.
@@ -312,7 +314,8 @@ def recommend(
     `disciplines`: among these alone. `dev`: the interface in the commands that deploy the best. `access`: instead
     those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions. What
     is run is then what these deploy: shapers in front of what the modem holds, with a margin to the line's rate that
-    `Access` gives, or else the least that keeps the queue out of the modem (`margin`).
+    `Access` gives, or else the least that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
+    `sluicegate.envelope` wrote, for notes on disciplines of one's own, and on values that are not defaults.
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
     """
@@ -321,6 +324,7 @@ def recommend(
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
     interface(dev)
+    measured = kept() | ({} if envelopes is None else load(envelopes))
     given = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
     text, name, own = given.text(), given.name, given.sets
     with given.told():
@@ -362,7 +366,7 @@ def recommend(
     for choice in listed:
         each, tuned[choice.label], tuned_up[choice.label] = fitted(text, name, own, traffic, choice)
         chosen.append(each)
-    notes += _outside(traffic, listed, tuned)
+    notes += _outside(traffic, listed, tuned, measured)
     _warn_of_length(resolved, len(seeds), listed, jobs)
     compared = compare(
         network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
@@ -448,12 +452,14 @@ def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _outside(traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """A note on each discipline whose defaults' envelope the first link under study lies outside of."""
+def _outside(
+    traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]], measured: Mapping[str, Envelope]
+) -> Iterator[str]:
+    """A note on each discipline whose envelope the first link under study lies outside of."""
     place = places(traffic.resolved)[0]
     for choice in listed:
-        plain = choice.given is None and not choice.values
-        if plain and (said := envelope.sentence(choice.name, place, traffic.at[place.name])):
+        known = measured.get(choice.label)
+        if known and (said := envelope.sentence(choice.label, known, place, traffic.at[place.name])):
             yield f"{said}{'. It has values for this link here' if tuned[choice.label] else ''}"
 
 

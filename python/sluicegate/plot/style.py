@@ -139,6 +139,14 @@ def svg(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
+def png(figure: Figure, dpi: int) -> bytes:
+    """The figure as PNG."""
+    buffer = io.BytesIO()
+    with house_style():
+        figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": "Sluicegate"})
+    return buffer.getvalue()
+
+
 def panels(
     rows: int, columns: int, *, width: float = 9.6, height: float = 3.3, share_y: bool = True
 ) -> tuple[Figure, list[list[Axes]]]:

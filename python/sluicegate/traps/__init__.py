@@ -9,8 +9,9 @@ class that has all long TCP flows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ..envelopes import Envelope
 from ..paths import REVERSE, Resolved
 from ..traffic import Traffic
 from . import buffers, envelope, runs, sources, targets, thresholds, wires
@@ -38,15 +39,15 @@ TRAPS = (
     wires.dead_wires,
     wires.mild_bursts,
     runs.late_changes,
-    envelope.beyond,
 )
 """In the order in which they are told."""
 
 
-def of_scenario(resolved: Resolved, real: bool = False) -> list[str]:
-    """What a resolved scenario shows before it runs. `real`: in real time, whatever a simulation would take."""
+def of_scenario(resolved: Resolved, real: bool = False, envelopes: Mapping[str, Envelope] | None = None) -> list[str]:
+    """What a resolved scenario shows before it runs. `real`: in real time, whatever a simulation would take.
+    `envelopes`: beside those of the disciplines' defaults."""
     traffic = Traffic(resolved)
-    found: list[Iterable[str]] = [each(traffic) for each in TRAPS]
+    found: list[Iterable[str]] = [*(each(traffic) for each in TRAPS), envelope.beyond(traffic, envelopes or {})]
     network = resolved["network"]
     ways = {f"network.{REVERSE}": network.get(REVERSE, {})}
     ways |= {f"network.links.{number}": link for number, link in enumerate(network.get("links", ()))}

@@ -4,13 +4,13 @@ promises (`envelopes`)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .. import _core
-from ..envelopes import Distance, kept
+from ..envelopes import Distance, Envelope, Sets, kept
 from ..envelopes.promises import LATE_NS, USED
 from ..paths import Place
-from ..quantities import rate_text
+from ..quantities import rate_text, two
 from ..traffic import Group, Traffic, typical_rtt_ns
 from .load import is_lasting_tcp, lasting_alone
 from .words import percent, rate_of, span
@@ -28,30 +28,33 @@ PACKET = 1500
 """Bytes of the packets with which envelopes were measured."""
 
 
-def beyond(traffic: Traffic) -> Iterator[str]:
-    """A link and a load, under defaults, that lie far outside the envelope."""
+def beyond(traffic: Traffic, own: Mapping[str, Envelope]) -> Iterator[str]:
+    """A link and a load that lie far outside the envelope of the discipline with these values. `own`: envelopes beside
+    those of defaults, such as of a discipline of one's own."""
+    name = traffic.queue["discipline"]
+    listed = [(label, each) for label, each in ({**kept(), **own}).items() if ("queue.discipline", name) in each.sets]
     for place, there, packet in traffic.meetings():
-        if _at_defaults(traffic, place, packet) and (said := sentence(traffic.queue["discipline"], place, there)):
-            yield f"{said}; give it values for this link, or choose another discipline"
-            return
+        for label, each in listed:
+            if (said := sentence(label, each, place, there)) and _is_measured(traffic, each.sets, place, packet):
+                yield f"{said}; give it values for this link, or choose another discipline"
+                return
 
 
-def sentence(discipline: str, place: Place, there: Sequence[Group]) -> str | None:
-    """How far a link lies outside the envelope of a discipline's defaults; None where it does not lie `far` outside, or
-    is not known.
+def sentence(label: str, envelope: Envelope, place: Place, there: Sequence[Group]) -> str | None:
+    """How far a link lies outside an envelope; None where it does not lie `far` outside, or is not known.
 
     Known are links that TCP flows of Linux's hosts with CUBIC, in full packets, have for themselves.
     """
     flows = lasting_alone(place, there)
     alike = (_as_measured(group) for group in there if is_lasting_tcp(group))
-    if not flows or place.varies or discipline not in kept() or not all(alike):
+    if not flows or place.varies or not all(alike):
         return None
     trip = typical_rtt_ns(there)
-    found = kept()[discipline].outside(place.rate_bps, flows, trip)
+    found = envelope.outside(place.rate_bps, flows, trip)
     if found is None or not far(found):
         return None
     load = f"{flows} TCP flow{'s' if flows > 1 else ''} and a round trip of {span(trip)}"
-    return f"{place.name}: {rate_of(place)} with {load} lies outside the envelope of {discipline}: {_why(found)}"
+    return f"{place.name}: {rate_of(place)} with {load} lies outside the envelope of {label}: {_why(found)}"
 
 
 def far(found: Distance) -> bool:
@@ -70,8 +73,8 @@ def _why(found: Distance) -> str:
         nearest = "no rate, number of flows or round trip alone leads back into it"
     else:
         value = found.value
-        there = {"rate": rate_text(float(f"{value:.2g}")), "flows": f"{value:.2g} flows", "round trip": span(value)}
-        nearest = f"it ends at about {there[found.axis]}, a factor of {found.factor:.2g} away"
+        there = {"rate": rate_text(two(value)), "flows": f"{two(value):g} flows", "round trip": span(two(value))}
+        nearest = f"it ends at about {there[found.axis]}, a factor of {two(found.factor):g} away"
     return f"{' and '.join(parts)}; {nearest}"
 
 
@@ -81,11 +84,8 @@ def _as_measured(group: Group) -> bool:
     return hosts == ("linux", "cubic", False, f"{PACKET} B")
 
 
-def _at_defaults(traffic: Traffic, place: Place, packet: int) -> bool:
-    """Whether the queue has all of its defaults for this link."""
-    name = traffic.queue["discipline"]
-    if name not in kept():
-        return False
-    text = f'network = {{ rate = "{place.rate_bps} bit/s" }}\nqueue = {{ discipline = "{name}" }}\n'
-    text += f'flows = [{{ kind = "tcp", packet_size = "{packet} B" }}]\nrun = {{ duration = "1 s" }}\n'
-    return bool(json.loads(_core.check(text, "<envelope>", []))["queue"] == traffic.queue)
+def _is_measured(traffic: Traffic, sets: Sets, place: Place, packet: int) -> bool:
+    """Whether the queue has all the values that were measured, as they are for this link."""
+    text = f'network = {{ rate = "{place.rate_bps} bit/s" }}\nrun = {{ duration = "1 s" }}\n'
+    text += f'flows = [{{ kind = "tcp", packet_size = "{packet} B" }}]\n'
+    return bool(json.loads(_core.check(text, "<envelope>", sets))["queue"] == traffic.queue)

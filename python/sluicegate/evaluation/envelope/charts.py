@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,15 +38,14 @@ def kind(cell: Measured | None) -> int:
 
 
 @plot.drawing
-def regions(done: Regions, disciplines: Sequence[str]) -> Figure:
+def regions(envelopes: Mapping[str, Envelope]) -> Figure:
     """A panel for each discipline: over the rate, a block of rows for each round trip, in it one for each number of
     flows, and what came of each cell."""
-    down = math.ceil(len(disciplines) / ACROSS)
+    down = math.ceil(len(envelopes) / ACROSS)
     figure = Figure(figsize=(10.4, 1.75 * down + 0.9), layout="constrained")
     grid = figure.subplots(down, ACROSS, squeeze=False, sharex=True, sharey=True)
     colours = ListedColormap([colour for _, colour in KINDS])
-    for axes, label in zip(grid.ravel(), disciplines, strict=False):
-        found = done.envelope(label)
+    for axes, (label, found) in zip(grid.ravel(), envelopes.items(), strict=False):
         rows = [(trip, flows) for trip in range(len(found.trips)) for flows in range(len(found.flows))]
         cells = [[kind(found.cell(rate, flows, trip)) for rate in range(len(found.rates))] for trip, flows in rows]
         axes.imshow(cells, cmap=colours, vmin=0, vmax=len(KINDS) - 1, aspect="auto", origin="lower")
@@ -58,9 +57,9 @@ def regions(done: Regions, disciplines: Sequence[str]) -> Figure:
         axes.set_yticks([place * len(found.flows) + middle for place in range(len(found.trips))],
                         [duration(trip / 1e9) for trip in found.trips], fontsize=8)  # fmt: skip
         _rates(axes, found)
-    for spare in grid.ravel()[len(disciplines) :]:
+    for spare in grid.ravel()[len(envelopes) :]:
         spare.set_axis_off()
-    first = done.envelope(disciplines[0])
+    first = next(iter(envelopes.values()))
     counts = ", ".join(f"{flows:g}" for flows in first.flows)
     figure.supxlabel("rate of the link (bit/s)", fontsize=10)
     figure.supylabel("base round trip", fontsize=10)

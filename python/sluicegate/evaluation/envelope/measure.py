@@ -166,7 +166,9 @@ def _summary(chosen: list[Choice], grid: Grid, seeds: list[int], longest: int | 
     return {
         "version": _core.version(),
         "suite": "envelope",
-        "disciplines": [{"label": each.label, "name": each.name} for each in chosen],
+        "disciplines": [
+            {"label": each.label, "name": each.name, "sets": [list(pair) for pair in each.sets]} for each in chosen
+        ],
         "rates_bps": grid.rates,
         "flows": grid.flows,
         "round_trips_ns": grid.trips,

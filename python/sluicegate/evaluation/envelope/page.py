@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ...envelopes import Edges
+from collections.abc import Mapping
+from typing import Literal
+
+from ...envelopes import Edges, Envelope
 from ...envelopes.promises import BOUND, LATE_NS, PROMISES, TARGET, USED
 from ...page import Page, Section, Table
-from ...quantities import duration, rate_text
+from ...quantities import duration, rate_text, two
 from . import charts
 from .grid import FLOOD, PACKET, WINDOW
 from .regions import Regions
@@ -30,10 +33,12 @@ MOVED = (
 
 def page(done: Regions) -> Page:
     """The page."""
+    names = {each["label"]: each["name"] for each in done.summary["disciplines"]}
+    promised = promises(names, done.summary["promise_ns"])
     sections = [
-        Section("regions", "Regions", WORDS, words=[HOSTS], figure=charts.regions(done, done.disciplines),
-                tables=[("Rates between which the promise is kept, round trip 30 ms", regions(done))]),
-        Section("promises", "What is promised", "What the delay is compared with.", tables=[("", promises(done))]),
+        Section("regions", "Regions", WORDS, words=[HOSTS], figure=charts.regions(done.envelopes()),
+                tables=[("Rates between which the promise is kept, round trip 30 ms", regions(done.envelopes()))]),
+        Section("promises", "What is promised", "What the delay is compared with.", tables=[("", promised)]),
     ]  # fmt: skip
     for number, label in enumerate(done.disciplines):
         flood = f"A flood is UDP with {FLOOD} times the link's rate beside the TCP flows."
@@ -52,14 +57,15 @@ def page(done: Regions) -> Page:
     return Page("Envelopes", "where disciplines do what they promise", sections, provenance)
 
 
-def regions(done: Regions) -> Table:
+def regions(envelopes: Mapping[str, Envelope]) -> Table:
     """The rates between which each discipline keeps its promise, with the middle round trip."""
-    flows, trips = done.summary["flows"], done.summary["round_trips_ns"]
-    trip = trips[len(trips) // 2]
+    first = next(iter(envelopes.values()))
+    trip = first.trips[len(first.trips) // 2]
     rows = tuple(
-        (label, *(edges_text(done.envelope(label).edges(count, trip)) for count in flows)) for label in done.disciplines
+        (label, *(edges_text(each.edges(count, trip)) for count in first.flows)) for label, each in envelopes.items()
     )
-    return Table(("discipline", *(f"{count} flow{'s' if count > 1 else ''}" for count in flows)), rows, len(flows))
+    head = ("discipline", *(f"{count:g} flow{'s' if count > 1 else ''}" for count in first.flows))
+    return Table(head, rows, len(first.flows))
 
 
 def moves(done: Regions, label: str) -> Table:
@@ -75,29 +81,24 @@ def moves(done: Regions, label: str) -> Table:
     return Table(head, rows, len(factors) + 1)
 
 
-def promises(done: Regions) -> Table:
-    """What each discipline promises, with its source."""
+def promises(names: Mapping[str, str], given: float | None = None) -> Table:
+    """What each discipline promises, with its source. `names`: by label; `given`: of a person's own."""
     rows = []
-    for each in done.summary["disciplines"]:
-        promise = PROMISES.get(each["name"])
+    for label, name in names.items():
+        promise = PROMISES.get(name)
         if promise is None:
-            given = done.summary["promise_ns"]
-            words = duration((given or LATE_NS) / 1e9)
-            rows.append((each["label"], words, "bound", "given with promise" if given else "ITU-T G.114"))
+            source = "given with promise" if given else "ITU-T G.114"
+            rows.append((label, duration((given or LATE_NS) / 1e9), "bound", source))
         else:
             kind = "bound" if promise.within == BOUND else "target"
-            rows.append((each["label"], promise.text, kind, promise.source))
+            rows.append((label, promise.text, kind, promise.source))
     return Table(("discipline", "promise", "is a", "source"), tuple(rows))
 
 
-def edges_text(edges: Edges | None) -> str:
-    """The rates between which a promise is kept, in words."""
+def edges_text(edges: Edges | None, end: Literal["low", "high", "both"] = "both") -> str:
+    """The rates between which a promise is kept, or one of them, in words."""
     if edges is None:
         return "–"
-    low = f"{'≤ ' if edges.open_low else ''}{_two(edges.low)}"
-    return f"{low} to {'≥ ' if edges.open_high else ''}{_two(edges.high)}"
-
-
-def _two(rate: float) -> str:
-    """A rate to two digits."""
-    return rate_text(float(f"{rate:.2g}"))
+    low = f"{'≤ ' if edges.open_low else ''}{rate_text(two(edges.low))}"
+    high = f"{'≥ ' if edges.open_high else ''}{rate_text(two(edges.high))}"
+    return {"low": low, "high": high, "both": f"{low} to {high}"}[end]

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ...envelopes import Edges, Envelope, Measured
+from ...envelopes import Edges, Envelope, Measured, Sets
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "discipline": pl.String, "parameter": pl.String, "factor": pl.Float64, "rate_bps": pl.Int64, "flows": pl.Int64,
@@ -32,6 +32,9 @@ class Regions:
         """Made by `envelope`."""
         self.cells, self.summary = cells, summary
         self.disciplines: list[str] = [each["label"] for each in summary["disciplines"]]
+        self._sets: dict[str, Sets] = {
+            each["label"]: tuple((key, value) for key, value in each["sets"]) for each in summary["disciplines"]
+        }
 
     def envelope(self, discipline: str, parameter: str = "", factor: float = 1.0) -> Envelope:
         """That of a discipline, by its label; of one with a parameter moved only the row in which that was done."""
@@ -45,7 +48,11 @@ class Regions:
             None if used is None else Measured(used, delay, promised)
             for used, delay, promised in ordered.select(names).iter_rows()
         ]
-        return Envelope(axes[0], axes[1], axes[2], tuple(measured))
+        return Envelope(axes[0], axes[1], axes[2], tuple(measured), self._sets[discipline])
+
+    def envelopes(self) -> dict[str, Envelope]:
+        """Those of all disciplines, by label."""
+        return {label: self.envelope(label) for label in self.disciplines}
 
     def unmoved(self, discipline: str) -> Envelope:
         """That of a discipline at the rates at which parameters were moved, to compare with."""

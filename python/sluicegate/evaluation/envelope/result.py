@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ...envelopes import FILE
 from ...io import staged, write_json, write_parquet
 from ...page import Table
 from ...result_object import Frames, ResultObject, read_summary, read_table
@@ -14,8 +16,20 @@ from .regions import Regions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILES = ("cells.parquet", "report.html", "summary.json")
+FILES = ("cells.parquet", FILE, "report.html", "summary.json")
 """What `Envelopes.write` writes."""
+
+
+AXES = ("rates_bps", "flows", "round_trips_ns")
+
+
+def text(record: dict[str, Any]) -> str:
+    """A record as JSON, a line for each discipline."""
+    axes = {name: record[name] for name in AXES}
+    rows = (f"  {json.dumps(label)}: {json.dumps(each, separators=(',', ':'), ensure_ascii=False)}"
+            for label, each in record["disciplines"].items())  # fmt: skip
+    body = ",\n".join(rows)
+    return f'{json.dumps(axes)[:-1]}, "disciplines": {{\n{body}\n}}}}\n'
 
 
 class Envelopes(Regions, ResultObject):
@@ -45,14 +59,26 @@ class Envelopes(Regions, ResultObject):
 
     def overview(self) -> Table:
         """The rates between which each discipline keeps its promise."""
-        return page.regions(self)
+        return page.regions(self.envelopes())
+
+    def record(self) -> dict[str, Any]:
+        """The envelopes as `sluicegate.envelopes.load` reads them."""
+        axes = {name: list(self.summary[name]) for name in AXES}
+        found = {}
+        for label, each in self.envelopes().items():
+            cells = [None if cell is None else [round(cell.used, 4), round(cell.delay_ns), round(cell.promised_ns)]
+                     for cell in each.measured]  # fmt: skip
+            moved = [list(row) for row in page.moves(self, label).rows]
+            found[label] = {"sets": [list(pair) for pair in each.sets], "cells": cells, "moved": moved}
+        return axes | {"disciplines": found}
 
     def write(self, directory: str | Path) -> Path:
-        """Write report.html, cells.parquet and summary.json; return the directory. They appear whole or not at all.
-        Raises OSError."""
+        """Write report.html, cells.parquet, envelopes.json (for `check` and `recommend`) and summary.json; return the
+        directory. They appear whole or not at all. Raises OSError."""
         with staged(directory) as folder:
             write_parquet(self.cells, folder / "cells.parquet")
             write_json(folder / "summary.json", self.summary)
+            (folder / FILE).write_text(text(self.record()), "utf-8")
             (folder / "report.html").write_text(self.html(), encoding="utf-8")
         return Path(directory)
 
