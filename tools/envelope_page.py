@@ -32,6 +32,7 @@ SHOWN = ("red", "choke", "codel")
 """Whose heat maps are on the page."""
 
 DPI = 90
+MARK = "<!-- Below: written by tools/envelope_page.py. -->\n"
 
 BUFFERED = ("random_drop", "decbit", "source_quench", "ut_lt", "drop_preference")
 """Disciplines with ns-2's buffer of 50 packets for all links."""
@@ -49,9 +50,7 @@ HELD: dict[str, tuple[str, float]] = {
     "choke": ("min_th", 1.0),
     "rio": ("in_max_th", 1.0),
     "afd": ("q_ref", 1.0),
-    **dict.fromkeys(
-        ("drop_tail", "random_drop", "decbit", "source_quench", "ut_lt", "drop_preference"), ("limit", 1.0)
-    ),
+    **dict.fromkeys(("drop_tail", "fq", *BUFFERED), ("limit", 1.0)),
 }
 """The length at which ten flows hold the queue: where all is dropped, a target, or, under CHOKe, where each arrival is
 compared."""
@@ -124,7 +123,8 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
     yield "![The cells in which each discipline keeps its promise](images/envelopes.png)\n"
     yield "### Rates between which the promise is kept\n"
     yield f"With a round trip of {trips[len(trips) // 2]}. ≤ and ≥: as far as was measured. –: nowhere.\n"
-    yield from table(page.regions(kept()))
+    yield from table(quoted(page.regions(kept())))
+    yield f"\n{decades()}"
     yield "\n### Beside a calculation\n"
     yield (
         "Values in packets that are the same for all links, and what follows from them. *Held at*: ten flows keep the "
@@ -134,7 +134,7 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
     )
     yield from table(by_hand())
     yield "\n### What is promised\n"
-    yield from table(page.promises({name: name for name in record["disciplines"]}))
+    yield from table(quoted(page.promises({name: name for name in record["disciplines"]})))
     yield "\n### What each parameter does\n"
     flows, trip = QUICK.moved
     yield f"{page.MOVED} With {flows} flows and a round trip of {duration(trip / 1e9)}.\n"
@@ -143,6 +143,21 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
     yield "\n### Three of them in numbers\n"
     for label in SHOWN:
         yield f"![{label}: link used, queueing delay, loss, a flood's share](images/envelope-{label}.png)\n"
+
+
+def decades() -> str:
+    """Over how much of the rates each discipline keeps its promise under ten flows, the widest first."""
+    found = [(name, edges) for name, each in kept().items() if (edges := each.edges(10, 30 * MS))]
+    words = (
+        f"`{name}` {'≥ ' if edges.open_low or edges.open_high else ''}{edges.decades:.1f}"
+        for name, edges in sorted(found, key=lambda each: -each[1].decades)
+    )
+    return f"In decades of rate, under 10 flows: {', '.join(words)}."
+
+
+def quoted(of: Table) -> Table:
+    """A table whose first cells are names."""
+    return Table(of.head, tuple((f"`{name}`", *cells) for name, *cells in of.rows), of.numbers)
 
 
 def table(of: Table) -> Iterator[str]:
@@ -161,7 +176,7 @@ def main(folder: Path) -> None:
     drawn |= {f"envelope-{label}": charts.maps(done, label) for label in SHOWN if label in done.disciplines}
     for name, figure in drawn.items():
         (DOCS / f"images/{name}.png").write_bytes(plot.png(figure, DPI))
-    before, mark, _ = PAGE.read_text("utf-8").partition("<!-- Below: written by tools/envelope_page.py. -->\n")
+    before, mark, _ = PAGE.read_text("utf-8").partition(MARK)
     PAGE.write_text(before + mark + "\n".join(lines(record)) + "\n", "utf-8")
 
 

@@ -57,6 +57,8 @@ def regions(envelopes: Mapping[str, Envelope]) -> Figure:
         axes.set_yticks([place * len(found.flows) + middle for place in range(len(found.trips))],
                         [duration(trip / 1e9) for trip in found.trips], fontsize=8)  # fmt: skip
         _rates(axes, found)
+    for last in grid.ravel()[max(0, len(envelopes) - ACROSS) : len(envelopes)]:
+        last.tick_params(labelbottom=True)
     for spare in grid.ravel()[len(envelopes) :]:
         spare.set_axis_off()
     first = next(iter(envelopes.values()))
@@ -82,16 +84,16 @@ def maps(done: Regions, label: str) -> Figure:
 
     used, late = values("utilisation", 100), values("queueing_delay_ns", 1e-6)
     most = float(np.nanmax(np.append(late, 100)))
-    panels: tuple[tuple[str, Values, Normalize, str, Callable[[float], str]], ...] = (
-        ("link used (%)", used, Normalize(0, 100), "viridis", lambda value: f"{value:.0f}"),
-        ("queueing delay, mean (ms)", late, LogNorm(0.1, most, clip=True), "viridis_r", _short),
-        ("packets lost (%)", values("loss_ratio", 100), Normalize(0, 50), "viridis_r", _short),
+    panels: tuple[tuple[str, Values, Normalize, str, Callable[[float], str], str], ...] = (
+        ("link used (%)", used, Normalize(0, 100), "viridis", lambda value: f"{value:.0f}", "neither"),
+        ("queueing delay, mean (ms)", late, LogNorm(0.1, most), "viridis_r", _short, "min"),
+        ("packets lost (%)", values("loss_ratio", 100), Normalize(0, 50), "viridis_r", _short, "max"),
         ("a flood's share (% of the link)", values("flood_share", 100), Normalize(0, 100), "viridis_r",
-         lambda value: f"{value:.0f}"),
+         lambda value: f"{value:.0f}", "neither"),
     )  # fmt: skip
     figure = Figure(figsize=(4.0 * len(found.trips) + 0.6, 9.2), layout="constrained")
     grid = figure.subplots(len(panels), len(found.trips), squeeze=False, sharex=True, sharey=True)
-    for row, (words, table, norm, colours, text) in zip(grid, panels, strict=True):
+    for row, (words, table, norm, colours, text, beyond) in zip(grid, panels, strict=True):
         drawn = None
         for trip, axes in enumerate(row):
             part = table[:, :, trip].T
@@ -113,7 +115,7 @@ def maps(done: Regions, label: str) -> Figure:
             axes.tick_params(labelbottom=True, labelleft=True)
             _rates(axes, found)
         if drawn is not None:
-            figure.colorbar(drawn, ax=list(row), pad=0.01, aspect=14)
+            figure.colorbar(drawn, ax=list(row), pad=0.01, aspect=14, extend=beyond)
     figure.supxlabel("rate of the link (bit/s)", fontsize=10)
     figure.supylabel("TCP flows", fontsize=10)
     figure.suptitle(f"{label}: outlined, 90 % of the link used and the delay within the promise; grey: not measured",
@@ -126,8 +128,8 @@ def _within(cell: Measured | None) -> bool:
 
 
 def _short(value: float) -> str:
-    """Two digits, without a point where they are enough."""
-    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "0"
+    """Two digits, of small numbers one."""
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.095 else f"{value:.1g}"
 
 
 def _rates(axes: Axes, found: Envelope) -> None:

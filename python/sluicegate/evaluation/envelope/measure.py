@@ -21,7 +21,7 @@ from ...quantities import quantity
 from ...scenario import PYTHON
 from ..suite import declared
 from .grid import FULL, IN_PYTHON, PACKET, QUICK, Cell, Grid, moved, warmup_s
-from .regions import COLUMNS
+from .regions import COLUMNS, UNMOVED
 from .result import FILES, Envelopes
 
 __all__ = ["Envelopes", "envelope"]
@@ -107,10 +107,10 @@ def _runs(choice: Choice, grid: Grid, longest: int | None) -> Iterator[Run]:
         if cell.rtt_ns in grid.flooded:
             yield _run(Run(choice, cell, flood=True), grid.most * part, longest)
     fields = (declared(choice.name) or {"fields": ()})["fields"]
-    for field in (each["name"] for each in fields if each["kind"] in NUMBERS):
-        for factor in grid.moves:
-            for cell in grid.row():
-                yield _run(Run(choice, cell, field, factor), grid.most_moved, longest)
+    moves = [(each["name"], factor) for each in fields if each["kind"] in NUMBERS for factor in grid.moves]
+    for field, factor in [(UNMOVED, 1.0), *moves] if moves else []:
+        for cell in grid.row():
+            yield _run(Run(choice, cell, field, factor), grid.most_moved, longest)
 
 
 def _run(run: Run, most: float, longest: int | None) -> Run:
@@ -124,7 +124,7 @@ def _run(run: Run, most: float, longest: int | None) -> Run:
     checked = check(made)
     queue = checked.resolved["queue"]
     own = run.choice.queue is not None or ":" in run.choice.name
-    if run.parameter:
+    if run.parameter not in ("", UNMOVED):
         value = moved(queue.get(run.parameter), run.factor)
         if value is None:
             return replace(run, why="no number")

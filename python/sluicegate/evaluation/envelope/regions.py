@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -15,12 +14,16 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "flood_share": pl.Float64, "promised_delay_ns": pl.Float64, "warmup_s": pl.Float64, "not_measured": pl.String,
 }  # fmt: skip
 
+UNMOVED = "none"
+"""In place of a parameter: cells as they are measured where one is moved, which takes fewer packets."""
+
 
 class Regions:
     """What came of the cells; `Envelopes` is the same with its page.
 
     Attributes:
-        cells: One row for each discipline, parameter (none: as it was given) with its factor, and cell: what was
+        cells: One row for each discipline, parameter ("": as it was given, "none": so, but measured as briefly as
+            those with one moved) with its factor, and cell: what was
             measured, the longest mean queueing delay that the promise allows (beside which 400 ms hold), how long the
             warm-up was and as much was measured, and why a cell was not: "windows" (those of the hosts hold the
             flows), "packets" (it would need more than the suite gives a cell), "rule" (the discipline does not take
@@ -54,17 +57,9 @@ class Regions:
         """Those of all disciplines, by label."""
         return {label: self.envelope(label) for label in self.disciplines}
 
-    def unmoved(self, discipline: str) -> Envelope:
-        """That of a discipline at the rates at which parameters were moved, to compare with."""
-        found = self.envelope(discipline)
-        rows = self.cells.filter(pl.col("discipline") == discipline, pl.col("parameter") != "")
-        rates = set(rows.filter(pl.col("utilisation").is_not_null())["rate_bps"])
-        loads = len(found.flows) * len(found.trips)
-        kept = (each if found.rates[place // loads] in rates else None for place, each in enumerate(found.measured))
-        return replace(found, measured=tuple(kept))
-
     def moved(self, discipline: str) -> list[tuple[str, dict[float, Edges | None]]]:
-        """For each parameter that was moved its factors, and the rates between which the promise is then kept."""
+        """For each parameter that was moved its factors, and the rates between which the promise is then kept; first
+        with none moved."""
         rows = self.cells.filter(pl.col("discipline") == discipline, pl.col("parameter") != "")
         flows, trip = self.summary["moved"]
         found = []

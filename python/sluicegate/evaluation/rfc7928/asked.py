@@ -1,5 +1,5 @@
-"""All that RFC 7928 asks for, section by section, and what is done of it. The report and the page `docs/rfc7928.md` are
-made of this table.
+"""All that RFC 7928 asks for, section by section, and what is done of it. The report and the page
+`docs/evaluation-rfc7928.md` are made of this table.
 
 Each row of `TABLE` has the section, the word, what is asked for, whether it is done ("text": in the manual), and how.
 A word is the RFC's own where it has "must", "should", "recommended" or "may"; "need to" and "is to be" count as must,
@@ -39,6 +39,7 @@ WEIGHTS = {
 TABLE = """
 1.1 | should | assess a discipline in a variety of scenarios | done | every scenario
 1.2 | should | compare with Drop Tail, its buffer the bandwidth-delay product | done | `drop_tail` is run beside every discipline, with 83 packets
+2 | must | consider what less delay costs in goodput | done | both beside each other, in every scenario
 2.1 | may | flow completion times | done | `initial-windows`, `both-ways`; of transfers of 50 and of one packet only
 2.1 | recommended | of web pages the time for all objects | done | `bursts-1` to `bursts-4`, `traffic-mix`: page load
 2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS, and none for web users
@@ -74,6 +75,7 @@ TABLE = """
 4.3.1 | should | compare in the scenarios of Section 13 | done | all of its scenarios
 4.3.1 | may | compare in specific environments | not done | not in the suite; `sluicegate compare` runs `dsl`, `cable`, `lte`, `satellite` and `wifi`
 4.3.1 | must | disclose values that were tuned | done | What each discipline needs; summary.json
+4.3.1 | must | consider what a value means where it is used, before conclusions | text | Values of disciplines, in What the RFC leaves open; the envelope of each discipline
 4.3.1 | recommended | set parameters that control the same behaviour to the same effect | done | `targets`; targets that are lengths are set for the link elsewhere
 4.3.1 | recommended | compare over a range of input configurations | partly | `targets`: four target delays. Disciplines without a target, and values that are given, are the same at each; other parameters only as several disciplines, `evaluate red:max_p=0.02 red:max_p=0.1`
 4.3.1 | may | list parameters and how they relate to the network | text | the reference of disciplines
