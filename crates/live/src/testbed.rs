@@ -136,8 +136,8 @@ pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
     for flow in &spec.plan.flows {
         let group = flow.group;
         let Some(host) = flow.source.host() else {
-            if let SourcePlan::Custom(_) = flow.source {
-                return refuse(group, "a source of one's own has no socket");
+            if let SourcePlan::Custom(_) | SourcePlan::Endpoints(_) = flow.source {
+                return refuse(group, "what is of one's own runs in the simulation only: it has no socket");
             }
             all.push(None);
             continue;

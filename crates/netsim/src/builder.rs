@@ -163,8 +163,8 @@ impl NetworkBuilder {
         LineBuilder { network: self, at }
     }
 
-    /// Adds a flow from the start of the run to its end. A TCP [`Host`](sluicegate_tcp::Host), the parameters of a source and
-    /// a [`CustomSource`](crate::source::CustomSource) are sources.
+    /// Adds a flow from the start of the run to its end. A TCP [`Host`](sluicegate_tcp::Host), the parameters of a source, a
+    /// [`CustomSource`](crate::source::CustomSource) and an [`EndpointPair`](crate::source::EndpointPair) are sources.
     pub fn flow(&mut self, source: impl Into<SourcePlan>) -> FlowBuilder<'_> {
         self.plan.flows.push(FlowPlan {
             group: 0,
@@ -495,8 +495,11 @@ fn check_flow(plan: &Plan, flow: &FlowPlan) -> Result<(), String> {
     if flow.path.is_empty() {
         return Err("it has no path: say path([…]) with the links and lines that its data crosses".into());
     }
-    match (flow.source.host().is_some(), flow.return_path.is_empty()) {
-        (true, true) => return Err("its acknowledgements have no way: say return_path([…])".into()),
+    match (flow.source.answers(), flow.return_path.is_empty()) {
+        (true, true) => {
+            let what = if flow.source.host().is_some() { "acknowledgements have" } else { "receiver's datagrams have" };
+            return Err(format!("its {what} no way: say return_path([…])"));
+        }
         (false, false) => return Err("it hears nothing: leave return_path out".into()),
         _ => {}
     }

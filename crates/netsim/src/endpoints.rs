@@ -3,17 +3,20 @@
 
 mod delivery;
 pub mod flow;
+mod pairs;
 mod prefetch;
 pub mod send_jitter;
 pub mod slot;
 
 use crate::counters::FlowTotals;
 use crate::engine::{Engine, Event, PacketEvent};
-use crate::network::packet::{End, Header, NONE, SimPacket, owner};
+use crate::network::packet::{End, Header, NONE, PAIRS, SimPacket, owner};
 use crate::network::{Network, Observer, Shared, go_on};
 use crate::plan::{FlowPlan, Plan};
 use crate::source::SourcePlan;
+use crate::source::endpoint::UDP_HEADERS;
 use flow::FlowState;
+use pairs::Pair;
 use send_jitter::SendJitter;
 use slot::{Opening, Slot, Slots};
 use sluicegate_base::{Ecn, Span, Stream, Time};
@@ -34,6 +37,8 @@ pub struct Endpoints {
     pub flows: Vec<FlowState>,
     /// Their connections.
     pub slots: Slots,
+    /// The ends of those between ends of one's own.
+    pairs: Vec<Pair>,
     /// The flows as they were planned.
     pub plans: Arc<[FlowPlan]>,
     /// The flows that send nothing for now.
@@ -57,9 +62,6 @@ pub struct Heard {
     pub opens: bool,
 }
 
-/// Bytes of the IP and UDP headers of a packet.
-const UDP_HEADERS: u64 = 28;
-
 impl Endpoints {
     /// The ends of this plan's flows, which it takes, as its links; nothing has happened yet.
     #[must_use]
@@ -67,7 +69,7 @@ impl Endpoints {
         let mut network = Network::new(plan);
         let mut slots = Slots::new(plan.flows.len());
         let delays = network.link_delays();
-        let mut flows = Vec::with_capacity(plan.flows.len());
+        let (mut flows, mut pairs) = (Vec::with_capacity(plan.flows.len()), Vec::new());
         for (at, flow) in plan.flows.iter().enumerate() {
             let header = |to| Header {
                 flow: at as u32,
@@ -80,9 +82,15 @@ impl Endpoints {
                 class: flow.class,
                 priority: flow.priority,
             };
-            let headers = [End::Sender, End::Receiver].map(header);
+            let mut headers = [End::Sender, End::Receiver].map(header);
+            let mut slot = NONE;
+            if let SourcePlan::Endpoints(pair) = &flow.source {
+                let stream = |end| Stream::new(plan.seed, &format!("flow/{at}/{end}"));
+                let ends = (pair.make)(["sender", "receiver"].map(stream));
+                slot = Endpoints::add_pair(&mut pairs, Pair::new(at as u32, ends), &mut headers);
+            }
             let mut state = FlowState::new(&flow.source, headers, plan.seed, at);
-            state.base_rtt = plan.base_rtt(flow, &delays);
+            (state.slot, state.base_rtt) = (slot, plan.base_rtt(flow, &delays));
             if let SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) = &flow.source {
                 state.slot = slots.add(lasting(host, flow, headers, plan.seed, at));
             }
@@ -92,7 +100,7 @@ impl Endpoints {
         }
         let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= prefetch::MANY);
         let plans = std::mem::take(&mut plan.flows).into();
-        Endpoints { network, flows, slots, plans, resting: BTreeSet::new(), horizon: Time::ZERO, end, many }
+        Endpoints { network, flows, slots, pairs, plans, resting: BTreeSet::new(), horizon: Time::ZERO, end, many }
     }
 
     /// The present.
@@ -243,10 +251,14 @@ impl Endpoints {
             }
             return true;
         }
-        if state.slot == NONE {
+        let (at, size) = (state.slot, plan.size);
+        if at == NONE {
             return false;
         }
-        let (at, size) = (state.slot, plan.size);
+        if at >= PAIRS {
+            self.begin_pair(at);
+            return true;
+        }
         let sender = &mut self.slots.get(at).ends[0];
         if now >= plan.stop {
             sender.stop();
@@ -278,8 +290,9 @@ impl Endpoints {
     pub fn rest(&mut self, flow: u32, rests: bool) -> Result<(), &'static str> {
         let now = self.now();
         let (state, plan) = (&self.flows[flow as usize], &self.plans[flow as usize]);
-        if state.source.is_none() && (state.slot == NONE || plan.size.is_some()) {
-            return Err("its transfers end by themselves");
+        if state.source.is_none() && (state.slot >= PAIRS || plan.size.is_some()) {
+            let pair = matches!(plan.source, SourcePlan::Endpoints(_));
+            return Err(if pair { "its ends say when they send" } else { "its transfers end by themselves" });
         }
         let changes = if rests { self.resting.insert(flow) } else { self.resting.remove(&flow) };
         let transfers = state.source.is_none() && state.typing.is_none();
@@ -335,7 +348,7 @@ impl Endpoints {
     /// The slot of the connection with this number.
     fn find(&self, connection: u32) -> Option<u32> {
         match self.flows.get(connection as usize) {
-            Some(flow) => Some(flow.slot).filter(|slot| *slot != NONE),
+            Some(flow) => Some(flow.slot).filter(|slot| *slot < PAIRS),
             None => self.slots.find(connection),
         }
     }

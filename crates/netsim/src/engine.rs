@@ -38,6 +38,10 @@ pub enum Event {
     Timer(u32, End),
     /// One end of the connection in this slot goes on with what it sends at one time.
     Burst(u32, End),
+    /// One end of this pair is to be woken.
+    Wake(u32, End),
+    /// One end of this pair goes on with what it sends at one time.
+    Transmit(u32, End),
     /// What one end of the connection in this slot does by itself is due.
     Act(u32, End),
     /// A flow's source starts, or sends.
@@ -84,10 +88,10 @@ impl Event {
     fn class(self) -> u64 {
         match self {
             Event::Window => 0,
-            Event::Timer(..) => TIMERS,
+            Event::Timer(..) | Event::Wake(..) => TIMERS,
             Event::Packet(event, _) => class_at(1 + event as u64),
             Event::QuenchSent(..) | Event::Quench(..) => 6,
-            Event::Burst(..) => 7,
+            Event::Burst(..) | Event::Transmit(..) => 7,
             Event::Act(..) => 8,
             Event::Source(_) => 9,
             Event::User(_) => 10,

@@ -31,3 +31,4 @@ pub use network::packet::{End, QueuedPacket, SimPacket, hosts, owner};
 pub use network::wire::{Loss, Rates, WirePlan};
 pub use plan::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
 pub use sim::Sim;
+pub use source::{Datagram, Endpoint, EndpointPair};

@@ -99,6 +99,8 @@ impl Sim {
             Event::Quench(connection, end) => workloads.quench(connection, end),
             Event::Timer(slot, end) => workloads.timer(slot, end),
             Event::Burst(slot, end) => workloads.go_on(slot, end),
+            Event::Wake(pair, end) => workloads.ends.wake(pair, end),
+            Event::Transmit(pair, end) => workloads.ends.transmit(pair, end),
             Event::Act(slot, end) => workloads.act(slot, end),
             Event::Source(flow) => workloads.source(flow),
             Event::User(user) => workloads.browse(user),

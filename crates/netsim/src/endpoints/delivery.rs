@@ -4,7 +4,7 @@ use super::slot::Hears;
 use super::{BURST, Endpoints, Heard, address, arm, send_all, send_in};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
-use crate::network::packet::{End, NONE, Segments, SimPacket};
+use crate::network::packet::{End, NONE, PAIRS, Segments, SimPacket};
 use crate::network::{Network, Shared, go_on};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::{Connection, Flags};
@@ -15,8 +15,11 @@ impl Endpoints {
     #[inline(always)]
     pub(super) fn will_arrive(&mut self, place: u32, time: Time) {
         let packet = self.network.packets.get(place);
-        if packet.slot == NONE {
-            return self.will_be_counted(place, time);
+        if packet.slot >= PAIRS {
+            return match packet.slot {
+                NONE => self.will_be_counted(place, time),
+                _ => self.network.push_delivery(place, time),
+            };
         }
         if packet.to == End::Sender {
             return self.will_be_heard(place, time);
@@ -182,7 +185,10 @@ impl Endpoints {
         if to == End::Receiver {
             flows[packet.flow as usize].deliver(packet.bytes, now.since(packet.sent));
         }
-        if at == NONE {
+        if at >= PAIRS {
+            if at != NONE {
+                self.hear_datagram(place);
+            }
             return None;
         }
         let slot = self.slots.get(at);

@@ -9,7 +9,7 @@ use sluicegate_tcp::connection::SendCounters;
 
 /// What a flow has beside its counters and its connection.
 pub struct FlowState {
-    /// The slot of its connection; `u32::MAX` if it has none, or many.
+    /// The slot of its connection, or the number of its pair of ends; `u32::MAX` if it has none, or many.
     pub slot: u32,
     /// What its packets begin with, by the end that they lead to: back, and there. Their legs are the first of its paths.
     pub headers: [Header; 2],

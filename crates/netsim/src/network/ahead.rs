@@ -81,7 +81,9 @@ fn answered(flow: &FlowPlan, plan: &Plan, paths: &Paths) -> Option<(u32, Span)> 
     // What a link on the way back sends is not bounded by this one's departures.
     let waits = flow.return_path.iter().any(|hop| matches!(hop, Hop::Link(_)));
     match (link, first) {
-        (Some(Hop::Link(at)), Some(Hop::Line(_))) if !waits && flow.source.way().is_none() => {
+        (Some(Hop::Link(at)), Some(Hop::Line(_)))
+            if !waits && flow.source.way().is_none() && flow.source.host().is_some() =>
+        {
             let link = &plan.links[*at as usize];
             link.wire.rates.is_none().then_some((*at, link.delay + least))
         }

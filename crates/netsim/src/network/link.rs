@@ -225,7 +225,7 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
         if self.monitor.monitored {
             log.note(self.link, engine.now(), (packet.place, left), PacketFate::Drop(reason), 0);
         }
-        packets.release(packet.place);
+        packets.discard(packet.place);
         if packet.to == End::Receiver {
             let totals = &mut flows[packet.flow as usize];
             if !self.monitor.monitored {
@@ -287,7 +287,7 @@ impl Sink<'_> {
                 (true, false) => &mut totals.earlier[2],
             } += 1;
         }
-        packets.release(place);
+        packets.discard(place);
         self.sent = NONE;
     }
 }

@@ -34,6 +34,9 @@ impl End {
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// From here on the number of a slot is that of a pair of ends; below it is a connection's.
+pub(crate) const PAIRS: u32 = 1 << 31;
+
 /// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the
 /// [pool](PacketPool); what moves is the number of that place. It lies in one cache line; what few have beside is elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
@@ -335,6 +338,8 @@ impl Segments {
 pub struct PacketPool {
     packets: Places<SimPacket>,
     segments: Segments,
+    /// What datagrams carry, by their places; nothing where no end sends any.
+    payloads: Vec<Vec<u8>>,
     free: Vec<u32>,
 }
 
@@ -346,6 +351,7 @@ impl PacketPool {
         PacketPool {
             packets: Places { all: Vec::new(), capacity },
             segments: Segments(Places { all: Vec::new(), capacity }),
+            payloads: Vec::new(),
             free: Vec::new(),
         }
     }
@@ -405,6 +411,28 @@ impl PacketPool {
     pub fn release(&mut self, place: u32) {
         self.free.push(place);
     }
+
+    /// The same of a packet that does not reach its end.
+    #[cold]
+    pub fn discard(&mut self, place: u32) {
+        self.unload(place);
+        self.release(place);
+    }
+
+    /// The packet in this place carries this.
+    pub fn load(&mut self, place: u32, payload: Vec<u8>) {
+        if payload.is_empty() {
+            return;
+        }
+        let places = self.payloads.len().max(place as usize + 1);
+        self.payloads.resize_with(places, Vec::new);
+        self.payloads[place as usize] = payload;
+    }
+
+    /// Takes what the packet in this place carries.
+    pub fn unload(&mut self, place: u32) -> Vec<u8> {
+        self.payloads.get_mut(place as usize).map(std::mem::take).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -415,5 +443,17 @@ mod tests {
     #[test]
     fn a_queued_packet_is_small() {
         assert_eq!(std::mem::size_of::<QueuedPacket>(), 48);
+    }
+
+    #[test]
+    fn what_a_packet_carries_goes_with_it() {
+        let mut pool = PacketPool::default();
+        let [a, b] = [0; 2].map(|_| pool.add(SimPacket::default()));
+        pool.load(a, vec![1]);
+        pool.load(b, vec![2, 3]);
+        assert_eq!(pool.unload(b), [2, 3]);
+        pool.discard(a);
+        assert!(pool.payloads.iter().all(Vec::is_empty), "what is dropped is kept nowhere");
+        assert_eq!(pool.unload(99), [0; 0], "most packets carry nothing");
     }
 }

@@ -13,10 +13,12 @@
 //! | [`udp`] | constant bit rate |
 //! | [`poisson`] | Poisson arrivals |
 //! | [`on_off`] | bursts and silences, exponential or Pareto |
+//! | [`endpoint`] | ends of one's own |
 
 pub mod access;
 pub mod codepoint;
 pub mod connections;
+pub mod endpoint;
 pub mod flow;
 pub mod ftp;
 pub mod http;
@@ -29,6 +31,7 @@ pub mod way;
 pub use access::{Access, AccessParams, RoundTrip};
 pub use codepoint::{Codepoint, EcnField};
 pub use connections::{Connections, ConnectionsParams, ConnectionsPlan};
+pub use endpoint::{Datagram, Endpoint, EndpointPair};
 pub use flow::{Direction, Flow, FlowParams};
 pub use ftp::{Ftp, FtpParams};
 pub use http::{Http, HttpParams, HttpPlan};
@@ -64,6 +67,8 @@ pub enum SourcePlan {
     OnOff(OnOffParams),
     /// One of one's own.
     Custom(CustomSource),
+    /// Two ends of one's own.
+    Endpoints(EndpointPair),
 }
 
 impl SourcePlan {
@@ -79,6 +84,7 @@ impl SourcePlan {
             SourcePlan::Poisson(_) => "poisson",
             SourcePlan::OnOff(_) => "on_off",
             SourcePlan::Custom(source) => source.kind,
+            SourcePlan::Endpoints(pair) => pair.kind,
         }
     }
 
@@ -95,8 +101,18 @@ impl SourcePlan {
             SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(host),
             SourcePlan::Http(plan) => Some(&plan.host),
             SourcePlan::Connections(plan) => Some(&plan.host),
-            SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) | SourcePlan::Custom(_) => None,
+            SourcePlan::Udp(_)
+            | SourcePlan::Poisson(_)
+            | SourcePlan::OnOff(_)
+            | SourcePlan::Custom(_)
+            | SourcePlan::Endpoints(_) => None,
         }
+    }
+
+    /// Whether its receiver sends, too.
+    #[must_use]
+    pub fn answers(&self) -> bool {
+        self.host().is_some() || matches!(self, SourcePlan::Endpoints(_))
     }
 
     /// The length of its full packets in bytes, headers included: the mean where lengths are drawn, 0 for one of one's own.
@@ -136,7 +152,11 @@ impl SourcePlan {
             SourcePlan::Poisson(params) => Some(Box::new(poisson::Clock::new(params, rng()))),
             SourcePlan::OnOff(params) => Some(Box::new(on_off::Clock::new(params, rng()))),
             SourcePlan::Custom(source) => Some((source.make)(rng())),
-            SourcePlan::Tcp(_) | SourcePlan::Telnet(..) | SourcePlan::Http(_) | SourcePlan::Connections(_) => None,
+            SourcePlan::Tcp(_)
+            | SourcePlan::Telnet(..)
+            | SourcePlan::Http(_)
+            | SourcePlan::Connections(_)
+            | SourcePlan::Endpoints(_) => None,
         }
     }
 
@@ -168,6 +188,7 @@ into_plan! {
     PoissonParams: SourcePlan::Poisson,
     OnOffParams: SourcePlan::OnOff,
     CustomSource: SourcePlan::Custom,
+    EndpointPair: SourcePlan::Endpoints,
 }
 
 fn bytes(size: Size) -> u64 {
