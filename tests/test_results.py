@@ -26,8 +26,8 @@ def run() -> sg.Run:
 OF_CONNECTIONS = ["exchanges", "response_times"]
 """The tables of groups whose connections come and go; empty without such a group."""
 
-ON_REQUEST = ["packets", "positions", "state"]
-"""Tables that stay empty: the first two are kept on request only, and the disciplines here show nothing more."""
+ON_REQUEST = ["packets", "positions", "segments", "state"]
+"""Tables that stay empty: the first three are kept on request only, and the disciplines here show nothing more."""
 
 
 @pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", [*OF_CONNECTIONS, *ON_REQUEST]), ("web", ON_REQUEST)])

@@ -63,7 +63,9 @@ def python_name(field: Declaration) -> str:
 
 
 def python_type(field: Declaration) -> str:
-    if field["kind"] == "choice":
+    if field["name"] == "ends":
+        kind = "EndsFactory | str"
+    elif field["kind"] == "choice":
         kind = f"Literal[{', '.join(json.dumps(choice) for choice in field['choices'])}]"
     else:
         kind = PYTHON_TYPES[field["kind"]]
@@ -210,12 +212,7 @@ def json_queue(disciplines: list[Declaration], beside: list[Declaration]) -> Dec
         "description": "The rule of the queue; path.py:Class for one written in Python.",
         "anyOf": [{"enum": [d["name"] for d in disciplines]}, {"type": "string", "pattern": r"\.py:\w+$"}],
     }
-    plain = {"type": ["number", "string", "boolean", "array"], "items": {"type": "string"}}
-    python = {
-        "description": "Keywords for the discipline that path.py:Class names.",
-        "type": "object",
-        "additionalProperties": plain,
-    }
+    python = json_python("Keywords for the discipline that path.py:Class names.")
     classes = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/class"}}
     tables = {
         d["name"]: {"description": d["title"]} | json_table([f | {"required": False} for f in d["fields"]])
@@ -232,6 +229,12 @@ def json_queue(disciplines: list[Declaration], beside: list[Declaration]) -> Dec
     }
 
 
+def json_python(description: str) -> Declaration:
+    """The table with values for what is written in Python."""
+    plain = {"type": ["number", "string", "boolean", "array"], "items": {"type": "string"}}
+    return {"description": description, "type": "object", "additionalProperties": plain}
+
+
 def json_schema(declarations: Declaration) -> Declaration:
     queue = {"$ref": "#/$defs/queue"}
     shaper = json_table(declarations["shaper"]["fields"])
@@ -243,6 +246,8 @@ def json_schema(declarations: Declaration) -> Declaration:
     change["required"].append("value")
     for flow in flows:
         flow["required"] = ["kind", *flow.get("required", [])]
+        if "ends" in flow["properties"]:
+            flow["properties"]["python"] = json_python("Keywords for the function that path.py:function names.")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Sluicegate scenario",

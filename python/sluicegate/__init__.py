@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import theory
-    from ._core import ConservationError, Ctx, Packet, ScenarioError
+    from ._core import ConservationError, Ctx, Datagram, Header, Packet, ScenarioError
     from ._generated import (
         Afd,
         Ared,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         DualPi2,
         Dumbbell,
         EarlyRandomDrop,
+        Endpoints,
         Fq,
         FqCodel,
         FqLinux,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from .captures import Capture, CaptureReader, read_capture
     from .connections import Vectors, vectors
     from .custom_aqm import Aqm, PacketQueue
+    from .custom_ends import Endpoint
     from .design.access_line import access_line
     from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
@@ -111,6 +113,7 @@ __all__ = [
     "ConservationError",
     "Csfq",
     "Ctx",
+    "Datagram",
     "Dcn",
     "Decbit",
     "DocsisPie",
@@ -120,6 +123,8 @@ __all__ = [
     "DualPi2",
     "Dumbbell",
     "EarlyRandomDrop",
+    "Endpoint",
+    "Endpoints",
     "Envelopes",
     "Evaluation",
     "FairShareDesign",
@@ -129,6 +134,7 @@ __all__ = [
     "FqPie",
     "Fred",
     "Gred",
+    "Header",
     "Http",
     "InterfaceWarning",
     "L4sStep",
@@ -196,10 +202,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_core": ("ConservationError", "Ctx", "Packet", "ScenarioError"),
+    "_core": ("ConservationError", "Ctx", "Datagram", "Header", "Packet", "ScenarioError"),
     "captures": ("Capture", "CaptureReader", "read_capture"),
     "connections": ("Vectors", "vectors"),
     "custom_aqm": ("Aqm", "PacketQueue"),
+    "custom_ends": ("Endpoint",),
     "design.access_line": ("access_line",),
     "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),

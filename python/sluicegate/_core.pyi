@@ -1,5 +1,6 @@
 """The Rust core. `api` is what people use; this only says what crosses the border."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import TypedDict, final
 
@@ -29,8 +30,54 @@ class Packet:
     @property
     def ecn(self) -> int:
         """Its ECN field as in the IP header: 0 not capable, 1 and 2 capable, 3 marked."""
+    @property
+    def header(self) -> Header | None:
+        """What the header of its TCP segment says; None for any other packet, in a replay, and with real packets."""
     def mark(self) -> bool:
         """Mark it; False when its transport is not capable, and the caller must then drop it instead."""
+
+@final
+class Header:
+    """The header of a segment of TCP, in the words of the table `segments`."""
+
+    @property
+    def first_byte(self) -> int:
+        """Its sequence number, which counts the bytes of the stream from 0 and does not wrap."""
+    @property
+    def data_bytes(self) -> int:
+        """How many bytes of the stream it carries."""
+    @property
+    def ack_byte(self) -> int | None:
+        """Its acknowledgement number: the next byte that its sender expects; None without the flag ACK."""
+    @property
+    def sack(self) -> list[tuple[int, int]]:
+        """The ranges that it reports beyond that (SACK), a duplicate (D-SACK) first."""
+    @property
+    def window_bytes(self) -> int | None:
+        """The window that it offers; None where hosts do not change theirs."""
+    @property
+    def flags(self) -> frozenset[str]:
+        """The names of its flags: SYN, FIN, PSH, ACK, ECE, CWR."""
+
+@final
+class Datagram:
+    """What an end written in Python sends, or gets."""
+
+    def __new__(cls, payload: bytes | None = None, *, bytes: int | None = None, ecn: int = 0) -> Datagram:
+        """`payload`: what it carries. `bytes`: its length, IP header included; without it that of the payload and the
+        28 bytes of IP's and UDP's headers. `ecn`: its ECN field, 0 to 3.
+
+        Raises ValueError for a length that the payload does not fit into, or above 65535, and for another field.
+        """
+    @property
+    def bytes(self) -> int:
+        """Its length in bytes, IP header included."""
+    @property
+    def ecn(self) -> int:
+        """Its ECN field as in the IP header: 0 not capable, 1 and 2 capable, 3 marked."""
+    @property
+    def payload(self) -> builtins.bytes:
+        """What it carries; it may be empty, whatever the length."""
 
 @final
 class Ctx:

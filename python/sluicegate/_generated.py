@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from .custom_aqm import AqmFactory
+from .custom_ends import EndsFactory
 from .declared import Declared
 
 
@@ -3040,7 +3041,86 @@ class OnOff(Declared, role="flows"):
     rtts: Sequence[str] | None = None
 
 
-Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff
+@dataclass(frozen=True)
+class Endpoints(Declared, role="flows"):
+    """Two ends of your own, written in Python
+
+    Two ends of your own, written in Python: any transport without I/O.
+
+    Source: Sluicegate
+
+    Rules: packet_size is in bytes; name has from 1 to 60 characters, none of them a control character; start < stop;
+    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
+    both; rtts names at least one; access_delay or a round trip, not both
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
+            Sluicegate)
+        ends: What makes the two ends of each flow, the sender and the receiver: `path.py:function`, or in Python
+            the function itself. (required; Sluicegate)
+        packet_size: Length of its full packets, headers included, for defaults of queues that follow from it; the
+            ends say how long each is. (B; default: 1500 B; at least 1 and at most 65535; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
+        start: When the first of them may start. (default: 0 s; Sluicegate)
+        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
+            random starts avoid traffic phase effects)
+        stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
+        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
+            bottleneck; Sluicegate)
+        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
+            Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
+    """
+
+    kind: ClassVar[str] = "endpoints"
+
+    count: int = 1
+    _: KW_ONLY
+    ends: EndsFactory | str
+    packet_size: int | str = "1500 B"
+    name: str | None = None
+    start: str = "0 s"
+    spread: str = "1 s"
+    stop: str | None = None
+    class_: int = 0
+    priority: int = 0
+    host: int | None = None
+    direction: Literal["forward", "reverse"] = "forward"
+    path: Sequence[str] | None = None
+    return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
+
+
+Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff | Endpoints
 
 
 @dataclass(frozen=True)

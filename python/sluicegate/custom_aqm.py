@@ -20,7 +20,10 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from . import custom_ends
+from .custom_ends import EndHooks, Endpoint
 
 if TYPE_CHECKING:
     from ._core import Ctx, Packet, RawRun
@@ -147,13 +150,15 @@ class Maker:
     `factory` makes what the API was given; without one, the scenario names a file. `about` then says, for the summary,
     what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one; of several
     disciplines, the last. `made` has class and digest of each. With `expected`, no other may be made. `factories` has
-    those of a run that changes its discipline, by the name that stands for each in the scenario.
+    those of a run that changes its discipline, by the name that stands for each in the scenario. `own_ends` says of
+    each function that makes ends what `about` says of a discipline.
     """
 
     def __init__(self, factory: AqmFactory | None = None, expected: Made | None = None) -> None:
         self.factory = factory
         self.expected = expected
         self.about: dict[str, Any] = {}
+        self.own_ends: dict[str, dict[str, Any]] = {}
         self.made: set[tuple[str, str | None]] = set()
         self.factories: dict[str, AqmFactory] = {}
         self._loaded: dict[tuple[str, str | None], tuple[AqmFactory, str]] = {}
@@ -170,8 +175,9 @@ class Maker:
 
     def summary(self, raw: RawRun) -> RawRun:
         """What a run gave, whose summary then says what was made."""
-        if self.about:
-            raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": self.about})
+        own = {"own_discipline": self.about, "own_ends": self.own_ends}
+        if own := {key: about for key, about in own.items() if about}:
+            raw["summary"] = json.dumps(json.loads(raw["summary"]) | own)
         return raw
 
     def __call__(
@@ -186,17 +192,57 @@ class Maker:
         if given_here is not None:
             factory = given_here
         else:
-            key = (reference, file)
-            if key not in self._loaded:
-                self._loaded[key] = load(reference, file)
-            factory, digest = self._loaded[key]
+            factory, digest = self._load(reference, file)
         label = reference.rpartition(":")[2]
         discipline, arguments = _made(factory, label, given, offered)
-        kind = type(discipline)
-        self.about = {"class": _name(kind)}
-        if digest := digest or _digest(kind):
-            self.about["sha256"] = digest
-        this = (_name(kind), digest)
+        self.about = self._noted(reference, type(discipline), digest, arguments)
+        return _hooks(discipline, label, Hooks, Aqm, ("enqueue", "dequeue"))
+
+    def ends(
+        self, reference: str, file: str | None, given: Mapping[str, object], offered: Mapping[str, object]
+    ) -> list[EndHooks]:
+        """Make the sender and the receiver of a flow: what `path.py:function` or a name of `custom_ends.named` makes.
+
+        The arguments and errors are those of the call that makes a discipline.
+        """
+        from ._core import ScenarioError
+
+        factory: Callable[..., Any]
+        if ".py:" in reference:
+            factory, digest = self._load(reference, file, "function that makes ends")
+        else:
+            try:
+                factory, digest = custom_ends.find(reference), None
+            except LookupError:
+                rule = "no such function here; put it into a module that can be imported"
+                raise ScenarioError(f"{rule}, or name its file: path.py:function") from None
+        label = reference.rpartition(":")[2]
+        ends, arguments = _made(factory, label, given, offered)
+        if not isinstance(ends, tuple | list) or len(ends) != 2:
+            raise ScenarioError(f"{label} returned {ends!r}: it must return two ends, the sender and the receiver")
+        named = factory if hasattr(factory, "__qualname__") else type(factory)
+        self.own_ends[reference] = self._noted(reference, named, digest, arguments, known="#" not in reference)
+        methods = EndHooks._fields[1:]
+        return [_hooks(end, f"{label}: {type(end).__name__}", EndHooks, Endpoint, methods) for end in ends]
+
+    def _load(self, reference: str, file: str | None, what: str = "discipline") -> tuple[AqmFactory, str]:
+        """What `path.py:Name` names, read once for a run."""
+        key = (reference, file)
+        if key not in self._loaded:
+            self._loaded[key] = load(reference, file, what)
+        return self._loaded[key]
+
+    def _noted(
+        self, reference: str, thing: Any, digest: str | None, arguments: dict[str, object], *, known: bool = True
+    ) -> dict[str, Any]:
+        """What the summary says of what was made. Raises `ScenarioError` when something else was expected.
+
+        `known`: whether a file says all there is to say of it.
+        """
+        about: dict[str, Any] = {"class": _name(thing)}
+        if digest := (digest or _digest(thing)) if known else None:
+            about["sha256"] = digest
+        this = (_name(thing) if known else reference, digest)
         self.made.add(this)
         # What has no file here, or belongs to the main program, has come with the request itself.
         came = digest is None or this[0].startswith("__main__:")
@@ -204,8 +250,7 @@ class Maker:
             from ._core import ScenarioError
 
             raise ScenarioError(f"{reference}: {another_file(digest, dict(self.expected).get(this[0]))}")
-        self.about["arguments"] = {key: _recorded(value) for key, value in arguments.items()}
-        return _hooks(discipline, label)
+        return about | {"arguments": {key: _recorded(value) for key, value in arguments.items()}}
 
 
 def another_file(found: str | None, wanted: str | None) -> str:
@@ -267,13 +312,13 @@ PREFIX = "sluicegate_own."
 """Before the name of a module that was loaded from a path, so that it never stands in for another."""
 
 
-def load(reference: str, file: str | None) -> tuple[AqmFactory, str]:
+def load(reference: str, file: str | None, what: str = "discipline") -> tuple[AqmFactory, str]:
     """What `path.py:Name` names, and the SHA-256 of the file. Raises `ScenarioError`, and what the file raises."""
     from ._core import ScenarioError
 
     place, _, name = reference.rpartition(":")
     if not place.endswith(".py") or not name.isidentifier():
-        raise ScenarioError('no such discipline; one written in Python is named "path.py:Class"')
+        raise ScenarioError(f'no such {what}; one written in Python is named "path.py:Class"')
     path = Path(file).parent / place if file is not None else Path(place)
     try:
         source = path.read_bytes()
@@ -316,9 +361,9 @@ def _recorded(value: object) -> object:
 
 
 def _made(
-    factory: AqmFactory, label: str, given: Mapping[str, object], offered: Mapping[str, object]
+    factory: Callable[..., object], label: str, given: Mapping[str, object], offered: Mapping[str, object]
 ) -> tuple[object, dict[str, object]]:
-    """A new discipline and its arguments. Raises `ScenarioError` when the factory refuses them."""
+    """What `factory` makes, and its arguments. Raises `ScenarioError` when the factory refuses them."""
     from ._core import ScenarioError
 
     arguments = dict(given)
@@ -348,21 +393,24 @@ def _made(
         raise
 
 
-def _hooks(discipline: object, label: str) -> Hooks:
-    """The methods of a discipline. Raises `ScenarioError` when it lacks one that it must have."""
+AnyHooks = TypeVar("AnyHooks", Hooks, EndHooks)
+
+
+def _hooks(thing: object, label: str, kind: type[AnyHooks], base: type, needed: Sequence[str]) -> AnyHooks:
+    """The methods of a thing, as `kind` names them. Raises `ScenarioError` when it lacks one that it must have."""
     from ._core import ScenarioError
 
     found: dict[str, Any] = {}
-    for method in Hooks._fields[1:]:
-        hook = getattr(discipline, method, None)
-        if getattr(hook, "__func__", None) is getattr(Aqm, method):
+    for method in kind._fields[1:]:
+        hook = getattr(thing, method, None)
+        if getattr(hook, "__func__", None) is getattr(base, method):
             hook = None
-        if not callable(hook) and (hook is not None or method in ("enqueue", "dequeue")):
-            near = get_close_matches(method, [key for key in dir(discipline) if not key.startswith("__")], 1)
+        if not callable(hook) and (hook is not None or method in needed):
+            near = get_close_matches(method, [key for key in dir(thing) if not key.startswith("__")], 1)
             hint = f' (it has "{near[0]}")' if near else ""
             raise ScenarioError(f"{label}: no method {method}{hint}")
         found[method] = hook
-    return Hooks(type(discipline).__name__, **found)
+    return kind(type(thing).__name__, **found)
 
 
 # --- blaming -----------------------------------------------------------------------------------

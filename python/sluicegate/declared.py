@@ -11,6 +11,7 @@ import os
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
+from . import custom_ends
 from .custom_aqm import Aqm
 from .quantities import toml_inline
 
@@ -68,6 +69,8 @@ def table(thing: Declared) -> dict[str, Any]:
     name = type(thing).__name__
     if "classes" in values:
         values["classes"] = [_class(each) for each in values["classes"]] or None
+    if callable(own := values.get("ends")):
+        values["ends"], values["python"] = custom_ends.named(own)
     for part in ("reverse", "shaper"):
         if isinstance(own := values.get(part), Declared) and part == own.ROLE:
             values[part] = table(own)

@@ -157,6 +157,11 @@ class Run(Results):
         return self.table("packets")
 
     @property
+    def segments(self) -> pl.DataFrame:
+        """Single segments of TCP, what their headers say and what became of them: the first `run.segments` of them."""
+        return self.table("segments")
+
+    @property
     def state(self) -> pl.DataFrame:
         """What each discipline shows of itself over time, such as its drop probability: names and values."""
         return self.table("state")

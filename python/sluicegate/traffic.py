@@ -214,8 +214,8 @@ def packet_bytes(flow: Resolved) -> int:
 
 
 def answer_bytes(flow: Resolved) -> int:
-    """The length of an acknowledgement that carries no data, in bytes."""
-    return in_base_unit(flow["header_size"])
+    """The length of an acknowledgement that carries no data, in bytes; ends of one's own are taken for TCP's."""
+    return in_base_unit(flow.get("header_size", "40 B"))
 
 
 def answers(flow: Resolved) -> float:

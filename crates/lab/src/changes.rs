@@ -186,6 +186,9 @@ impl ScenarioState {
                 if senders > most {
                     return refuse(&format!("must be at most {most}: a run has the flows that it began with"));
                 }
+                if group.ends.is_some() {
+                    return refuse(&format!("{FIXED}: its ends say when they send"));
+                }
                 if group.size.is_some() || group.source.way().is_some() {
                     return refuse(&format!("{FIXED}: its transfers end by themselves"));
                 }
@@ -198,7 +201,7 @@ impl ScenarioState {
                 let (at, mut group) = self.group(&root, at)?;
                 group.common.count = self.groups[at].common.count; // those that rest are still there
                 let table = flows::table(&group.source);
-                let hears = group.source.host().is_some();
+                let hears = group.source.answers();
                 let Some(field) = table.position(name).filter(|_| !hears) else {
                     return refuse(&fixed_of(&table, hears));
                 };

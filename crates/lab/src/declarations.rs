@@ -143,6 +143,7 @@ pub fn declarations() -> Json {
         queue: Vec::new(),
         occupancy: Vec::new(),
         packets: Vec::new(),
+        segments: Vec::new(),
         state: Vec::new(),
         flow_series: Vec::new(),
         positions: Positions::default(),

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::document::{Item, Node, ScenarioError};
+use crate::foreign::{Foreign, TABLE};
 use crate::memory::{Memory, Path};
 use crate::network::{NetworkParams, RunParams};
 use crate::population;
@@ -11,7 +12,8 @@ use serde_json::{Map, Value as Json};
 use sluicegate_base::Span;
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_netsim::source::{
-    self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
+    self, Connections, EndpointPair, Endpoints, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp,
+    Way,
 };
 use sluicegate_tcp::{Host, Tcp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +28,7 @@ pub const SOURCES: &[&[Table]] = &[
     &[Table::of::<Udp>()],
     &[Table::of::<Poisson>()],
     &[Table::of::<OnOff>()],
+    &[Table::of::<Endpoints>()],
 ];
 
 /// What every flow can say, whatever its source.
@@ -39,6 +42,8 @@ const MOST: usize = 1_000_000;
 pub(crate) struct Group {
     pub common: FlowParams,
     pub source: SourcePlan,
+    /// What makes the ends, where they are one's own.
+    pub ends: Option<Foreign>,
     pub size: Option<u64>,
     pub path: Vec<u32>,
     pub return_path: Vec<u32>,
@@ -170,12 +175,13 @@ pub(crate) fn group(
         let near = did_you_mean(kind, &kinds);
         return Err(section.error("kind", &format!("no such source: {kind:?}; one of {}{near}", kinds.join(", "))));
     };
-    section.refuse_unknown_for(&format!(" for kind {kind}"), &[tables, COMMON].concat(), &["kind"])?;
+    let known: &[&str] = if kind == "endpoints" { &["kind", TABLE] } else { &["kind"] };
+    section.refuse_unknown_for(&format!(" for kind {kind}"), &[tables, COMMON].concat(), known)?;
     map.insert("kind".to_owned(), Json::from(kind));
     map.insert("name".to_owned(), Json::Null); // in this place; known when all groups are
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;
-    let mut size = None;
+    let (mut size, mut ends) = (None, None);
     let mut source = match kind {
         "tcp" => {
             let host = Host::new(&fields::<Tcp>(section, rate, map)?);
@@ -191,12 +197,19 @@ pub(crate) fn group(
         "connections" => population::connections(section, &common, rate, map)?,
         "udp" => SourcePlan::Udp(fields::<Udp>(section, rate, map)?),
         "on_off" => SourcePlan::OnOff(fields::<OnOff>(section, rate, map)?),
+        "endpoints" => {
+            let params = fields::<Endpoints>(section, rate, map)?;
+            let (foreign, given) = Foreign::ends(section, &params.ends)?;
+            map.insert(TABLE.to_owned(), given);
+            ends = Some(foreign);
+            SourcePlan::Endpoints(EndpointPair::unmade("endpoints", params.packet_size))
+        }
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
     };
     let (path, return_path) = topology::ways(section, &common, links, dumbbell.is_some())?;
     let there = path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
     let back = return_path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
-    let both = there + if return_path.is_empty() || source.host().is_none() { there } else { back };
+    let both = there + if return_path.is_empty() || !source.answers() { there } else { back };
     let access = Access::read(section, rate, dumbbell, both, map)?;
     if source.way().is_some() {
         let far = dumbbell.map_or(Span::ZERO, |network| network.access_delay);
@@ -207,5 +220,5 @@ pub(crate) fn group(
             return Err(section.error("access_jitter", "connections that come and go have none"));
         }
     }
-    Ok(Group { common, source, size, path, return_path, access })
+    Ok(Group { common, source, ends, size, path, return_path, access })
 }

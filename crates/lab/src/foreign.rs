@@ -12,6 +12,9 @@ use sluicegate_netsim::QueuedPacket;
 /// The key of the table with values for a foreign discipline: `[queue.python]`.
 pub const TABLE: &str = "python";
 
+/// The key of `[[flows]]` that names ends of one's own.
+const ENDS: &str = "ends";
+
 /// Values by name, in the order of the file.
 pub type Values = Vec<(String, Raw)>;
 
@@ -43,15 +46,33 @@ impl Foreign {
 
     /// The foreign discipline that `[queue]` names at `discipline`, an item of it.
     pub(crate) fn read(section: &Section<'_>, item: &Item, reference: &str) -> Result<Foreign, ScenarioError> {
-        let shown = format!("{} = {reference:?}", section.key("discipline"));
+        let foreign = Foreign::named(section, "discipline", item, reference)?;
         let shared = section.entries.iter().filter(|(key, _)| key != "discipline");
+        let shared = shared.filter_map(|(key, item)| Some((key.clone(), leaf(item)?))).collect();
+        Ok(Foreign { shared, ..foreign })
+    }
+
+    /// What a table names at `key`, an item of it, with the values that the table has for it.
+    fn named(section: &Section<'_>, key: &str, item: &Item, reference: &str) -> Result<Foreign, ScenarioError> {
+        let shown = format!("{} = {reference:?}", section.key(key));
         Ok(Foreign {
             reference: reference.to_owned(),
             overridden: item.place == Place::Set,
             given: given(section)?,
-            shared: shared.filter_map(|(key, item)| Some((key.clone(), leaf(item)?))).collect(),
+            shared: Vec::new(),
             prefix: section.document.error(item.place, &shown, "").0,
         })
+    }
+
+    /// The ends that an entry of `[[flows]]` names, and its values for them as the resolved scenario has them.
+    pub(crate) fn ends(section: &Section<'_>, reference: &str) -> Result<(Foreign, Json), ScenarioError> {
+        let item = section.get(ENDS).expect("a key that must be given");
+        if !Foreign::is_name(reference) {
+            return Err(section.error(ENDS, "must name a file and a function in it: \"path.py:function\""));
+        }
+        let foreign = Foreign::named(section, ENDS, item, reference)?;
+        let given = foreign.given.iter().map(|(key, raw)| (key.clone(), json(raw))).collect();
+        Ok((foreign, Json::Object(given)))
     }
 
     /// The same at a link, whose typical packets a limit is counted in that is given as a time.

@@ -126,6 +126,9 @@ params! {
         /// How many arrivals, departures, drops and losses of single packets the table `packets` keeps, from the start on; the
         /// rest is not kept.
         packets: u64 = default(0), unit("1"), range(Range::from(0.0).to(2e6)), source("RED 1993, Figs. 3 and 9");
+        /// How many segments of TCP the table `segments` keeps, from the start on: those that reach links under study, and those
+        /// that travel back.
+        segments: u64 = default(0), unit("1"), range(Range::from(0.0).to(1e6)), source("Sluicegate");
         /// How many packets the table `positions` keeps: which flow holds each place of the queues under study, at every
         /// sample that still fits, from the start on.
         positions: u64 = default(0), unit("packets"), range(Range::from(0.0).to(5e6)),

@@ -6,6 +6,7 @@ mod flows;
 mod groups;
 mod links;
 mod packets;
+mod segments;
 mod totals;
 
 use crate::{Scenario, VERSION};
@@ -16,6 +17,7 @@ use flows::{flow_series, flows};
 use groups::groups;
 use links::{links, occupancy, queue, state};
 use packets::{packets, positions};
+use segments::segments;
 use serde_json::{Value as Json, json};
 use sluicegate_netsim::Outcome;
 use sluicegate_netsim::counters::LinkRow;
@@ -64,6 +66,7 @@ pub fn tables(outcome: &Outcome, names: &[String]) -> Vec<ResultTable> {
         positions(named),
         state(outcome),
         packets(named),
+        segments(named),
     ]
 }
 

@@ -3,7 +3,7 @@
 use crate::changes::{Change, Effect, NewQueue, ScenarioState, TABLES, changes};
 use crate::document::{Document, Place, ScenarioError};
 use crate::flows::{Group, flows, refuse_too_large};
-use crate::foreign::Build;
+use crate::foreign::{Build, Foreign};
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
 use crate::queueing::{Queues, Unused};
@@ -137,15 +137,28 @@ impl Scenario {
         Some([false, true].map(|reverse| topology::across(&self.state.links, reverse)))
     }
 
-    /// Whether a discipline of it is written elsewhere, so that only `plan_with` gives a plan.
+    /// Whether something of it is written elsewhere, so that only `plan_with` gives a plan.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        self.queues.is_foreign() || self.later.iter().any(|new| new.queue.is_foreign())
+        self.own_ends().next().is_some()
+            || self.queues.is_foreign()
+            || self.later.iter().any(|new| new.queue.is_foreign())
     }
 
-    /// A plan of this scenario, ready to run. An error when its discipline is written elsewhere: see
+    /// The flows whose ends are written elsewhere, by their index in the plan, and what makes the ends. In a plan of
+    /// [`plan_with`](Scenario::plan_with) the source of each is still to be made.
+    pub fn own_ends(&self) -> impl Iterator<Item = (usize, &Foreign)> {
+        let groups = self.state.groups.iter();
+        let members = groups.flat_map(|group| std::iter::repeat_n(group.ends.as_ref(), group.members() as usize));
+        members.enumerate().filter_map(|(flow, ends)| Some((flow, ends?)))
+    }
+
+    /// A plan of this scenario, ready to run. An error when something of it is written elsewhere: see
     /// [`plan_with`](Scenario::plan_with).
     pub fn plan(&self) -> Result<Plan, ScenarioError> {
+        if let Some((_, ends)) = self.own_ends().next() {
+            return Err(ends.error("its ends are written elsewhere, and nothing here makes them"));
+        }
         self.plan_with(&mut |foreign, _, _| Err(foreign.error("is written elsewhere, and nothing here builds it")))
     }
 
@@ -178,8 +191,8 @@ impl Scenario {
         let mut flows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
             let there: Arc<[Hop]> = group.path.iter().map(|link| Hop::Link(*link)).collect();
-            let back: Arc<[Hop]> = match group.source.host() {
-                None => [].into(),
+            let back: Arc<[Hop]> = match group.source.answers() {
+                false => [].into(),
                 _ if group.return_path.is_empty() => {
                     // A shaper is of one direction.
                     let wires = group.path.iter().rev().filter(|link| specs[**link as usize].shaper.is_none());
@@ -238,6 +251,7 @@ impl Scenario {
             series: run.series,
             recent: run.recent,
             packets: run.packets,
+            segments: run.segments,
             positions: run.positions,
         })
     }

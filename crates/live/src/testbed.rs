@@ -167,8 +167,9 @@ pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
         let segment = host.mss + host.header - HEADERS;
         all.push(Some(Settings { algorithm, segment, window, ecn: host.ecn, prompt }));
     }
-    if spec.plan.packets > 0 || spec.plan.positions > 0 {
-        return Err("run.packets and run.positions: single packets of real hosts are kept as pcapng".to_owned());
+    if [spec.plan.packets, spec.plan.segments, spec.plan.positions] != [0; 3] {
+        let keys = "run.packets, run.segments and run.positions";
+        return Err(format!("{keys}: single packets of real hosts are kept as pcapng"));
     }
     Ok(all)
 }

@@ -126,6 +126,7 @@ impl NetworkBuilder {
             series: false,
             recent: 100,
             packets: 0,
+            segments: 0,
             positions: 0,
         };
         NetworkBuilder { number: NUMBER.fetch_add(1, Ordering::Relaxed), plan, wrong: None }
@@ -228,6 +229,13 @@ impl NetworkBuilder {
     #[must_use]
     pub fn packets(mut self, events: u64) -> Self {
         self.plan.packets = events;
+        self
+    }
+
+    /// How many segments of TCP are kept, at monitored links and on lines.
+    #[must_use]
+    pub fn segments(mut self, segments: u64) -> Self {
+        self.plan.segments = segments;
         self
     }
 

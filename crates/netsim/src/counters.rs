@@ -3,10 +3,12 @@
 use crate::network::packet::End;
 use crate::workloads::exchanges::{Exchanges, GroupRow};
 use sluicegate_aqm::DropReason;
-use sluicegate_base::{Rate, Span, Time};
+use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_port::{Counters, DelayHistogram};
+use sluicegate_tcp::Segment;
 use sluicegate_tcp::connection::Congestion;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.
 #[derive(Clone, Debug, Default)]
@@ -245,6 +247,22 @@ pub struct PacketRow {
     pub average: f64,
 }
 
+/// One segment of TCP at one place.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct SegmentRow {
+    /// When it reached the queue of a link; when the last bit is out, for a line.
+    pub time: Time,
+    /// The name of the link or line.
+    pub place: Arc<str>,
+    pub flow: u32,
+    pub to: End,
+    pub ecn: Ecn,
+    pub segment: Segment,
+    /// What became of it there; none while it waits.
+    pub fate: Option<PacketFate>,
+}
+
 /// A monitored link over the measured window.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
@@ -321,6 +339,7 @@ pub struct Outcome {
     pub groups: Vec<GroupRow>,
     pub exchanges: Exchanges,
     pub packets: Vec<PacketRow>,
+    pub segments: Vec<SegmentRow>,
     pub positions: Positions,
     pub events: u64,
 }

@@ -10,9 +10,10 @@ pub mod slot;
 
 use crate::counters::FlowTotals;
 use crate::engine::{Engine, Event, PacketEvent};
+use crate::network::headers::Headers;
 use crate::network::packet::{End, Header, NONE, PAIRS, SimPacket, owner};
 use crate::network::{Network, Observer, Shared, go_on};
-use crate::plan::{FlowPlan, Plan};
+use crate::plan::{FlowPlan, LineName, Plan};
 use crate::source::SourcePlan;
 use crate::source::endpoint::UDP_HEADERS;
 use flow::FlowState;
@@ -100,7 +101,10 @@ impl Endpoints {
         }
         let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= prefetch::MANY);
         let plans = std::mem::take(&mut plan.flows).into();
-        Endpoints { network, flows, slots, pairs, plans, resting: BTreeSet::new(), horizon: Time::ZERO, end, many }
+        let (resting, horizon) = (BTreeSet::new(), Time::ZERO);
+        let mut ends = Endpoints { network, flows, slots, pairs, plans, resting, horizon, end, many };
+        ends.keep_segments(plan);
+        ends
     }
 
     /// The present.
@@ -160,6 +164,22 @@ impl Endpoints {
         });
         self.network.paths.observe(at, crossed, observer);
         true
+    }
+
+    /// Lets `headers` tell of what reaches the queues under study.
+    pub fn show_headers(&mut self, headers: &Headers) {
+        let links = self.network.links.iter_mut().filter(|link| link.monitor.monitored);
+        links.for_each(|link| link.monitor.show_headers(headers.clone()));
+    }
+
+    /// Keeps segments of lines, too, where segments are kept: of those that have a name, not of access lines.
+    fn keep_segments(&mut self, plan: &Plan) {
+        let named = plan.lines.iter().filter(|line| matches!(line.name, LineName::Given(_)));
+        for name in named.map(|line| line.name.to_string()) {
+            if let Some(observer) = self.network.shared.log.segments.of_line(&name) {
+                self.observe(&name, observer);
+            }
+        }
     }
 
     /// Lets `observer` see what reaches the queue of the link under study of this name; false when there is none.

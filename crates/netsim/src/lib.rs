@@ -27,6 +27,7 @@ pub mod workloads;
 pub use builder::{BuildError, HopId, NetworkBuilder};
 pub use counters::Outcome;
 pub use network::Observer;
+pub use network::headers::Headers;
 pub use network::packet::{End, QueuedPacket, SimPacket, hosts, owner};
 pub use network::wire::{Loss, Rates, WirePlan};
 pub use plan::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};

@@ -4,11 +4,13 @@
 pub mod access_link;
 pub mod ahead;
 pub mod delay_line;
+pub mod headers;
 pub mod jitter;
 pub mod link;
 pub mod log;
 pub mod packet;
 pub mod paths;
+mod segments;
 pub mod wire;
 
 use crate::counters::{FlowTotals, PacketFate};
@@ -94,7 +96,7 @@ impl Network {
                 engine.push(next, Event::Rate(at as u32), at as u64);
             }
         }
-        let shared = Shared { engine, packets, flows, log: Log::new(plan.packets), window: Time::ZERO };
+        let shared = Shared { engine, packets, flows, log: Log::new(plan.packets, plan.segments), window: Time::ZERO };
         Network { shared, links, paths, hosts, ahead }
     }
 
@@ -175,9 +177,10 @@ impl Network {
             }
             link.monitor.show_arrival(&mut self.shared, queued.place);
             if self.shared.log.is_open() {
-                let packet = self.shared.packets.get(queued.place);
-                let packet = (queued.place, &*packet);
-                self.shared.log.note(at, queued.queued, packet, PacketFate::Arrival, link.port.len());
+                let Shared { packets, log, .. } = &mut self.shared;
+                let (packet, segments) = packets.parts(queued.place);
+                log.segments.arrives(&link.name, queued.queued, (queued.place, packet, segments));
+                log.note(at, queued.queued, (queued.place, packet), PacketFate::Arrival, link.port.len());
             }
         }
         let (shared, monitor) = (&mut self.shared, &mut link.monitor);

@@ -141,6 +141,8 @@ pub struct Plan<P = QueuedPacket> {
     pub recent: u64,
     /// How many events of packets at links under study are kept.
     pub packets: u64,
+    /// How many segments of TCP are kept, at links under study and on the lines that have a name of their own.
+    pub segments: u64,
     /// Of how many packets, sample by sample, it is kept which flow holds each place of a queue.
     pub positions: u64,
 }

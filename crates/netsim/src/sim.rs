@@ -4,6 +4,7 @@ mod control;
 
 use crate::counters::Outcome;
 use crate::engine::{Engine, Event, Next, PacketEvent};
+use crate::network::headers::Headers;
 use crate::network::link::Link;
 use crate::network::{Network, Observer};
 use crate::plan::Plan;
@@ -139,6 +140,12 @@ impl Sim {
     /// when there is none. It changes nothing of the run.
     pub fn observe_arrivals(&mut self, name: &str, observer: Observer) -> bool {
         self.workloads.ends.observe_arrivals(name, observer)
+    }
+
+    /// Lets `headers` tell disciplines of one's own what the headers of the packets say that reach links under study. It changes
+    /// nothing of the run.
+    pub fn show_headers(&mut self, headers: &Headers) {
+        self.workloads.ends.show_headers(headers);
     }
 
     /// The simulated time.

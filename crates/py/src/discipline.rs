@@ -53,7 +53,7 @@ pub fn build<P: Lendable>(
     Ok((class, Box::new(discipline)))
 }
 
-fn dict<'py>(py: Python<'py>, values: &[(String, Raw)]) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn dict<'py>(py: Python<'py>, values: &[(String, Raw)]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (key, raw) in values {
         match raw {

@@ -5,11 +5,14 @@
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyFrozenSet;
 use sluicegate_aqm::DropReason;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::Packet;
-use sluicegate_netsim::{End, QueuedPacket};
+use sluicegate_netsim::{End, Headers, QueuedPacket};
+use sluicegate_tcp::segment::Options;
+use sluicegate_tcp::{Flags, Segment};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,9 +23,12 @@ pyo3::create_exception!(
     "A discipline written in Python lost count of a packet; the message names the packet."
 );
 
-/// The first error of the disciplines of one run.
+/// The first error of what is written in Python for one run; and what that is told of headers.
 #[derive(Default)]
-pub struct Faults(Mutex<Option<PyErr>>);
+pub struct Faults {
+    first: Mutex<Option<PyErr>>,
+    pub headers: Headers,
+}
 
 impl Faults {
     /// Takes the error, if there is one.
@@ -47,7 +53,7 @@ impl Faults {
     }
 
     fn first(&self) -> MutexGuard<'_, Option<PyErr>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,10 +100,11 @@ pub struct PyPacket {
     /// Whether this queue has marked it.
     marked: AtomicBool,
     place: AtomicU8,
+    segment: Option<Segment>,
     queue: Arc<Queue>,
 }
 
-fn ecn_of(bits: u8) -> Ecn {
+pub(crate) fn ecn_of(bits: u8) -> Ecn {
     [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(bits & 3)]
 }
 
@@ -109,6 +116,10 @@ pub(crate) trait Lendable: sluicegate_aqm::Packet + 'static {
     fn marked(&self) -> bool;
     /// Takes over what became of its mark in Python.
     fn take_mark(&mut self, ecn: Ecn, marked: bool);
+    /// The segment of TCP that it carries, as it arrives, where that is known.
+    fn segment(&self, _headers: &Headers) -> Option<Segment> {
+        None
+    }
 }
 
 impl Lendable for QueuedPacket {
@@ -122,6 +133,9 @@ impl Lendable for QueuedPacket {
     }
     fn take_mark(&mut self, ecn: Ecn, marked: bool) {
         (self.ecn, self.marked) = (ecn, marked);
+    }
+    fn segment(&self, headers: &Headers) -> Option<Segment> {
+        headers.of(self)
     }
 }
 
@@ -159,6 +173,7 @@ impl PyPacket {
             ecn: AtomicU8::new(packet.ecn() as u8),
             marked: AtomicBool::new(packet.marked()),
             place: AtomicU8::new(INSIDE),
+            segment: packet.segment(&queue.faults.headers),
             queue,
         }
     }
@@ -213,6 +228,12 @@ impl PyPacket {
         self.ecn.load(Ordering::Relaxed)
     }
 
+    /// What the header of its segment of TCP says; none for any other packet, and where that is not known.
+    #[getter]
+    fn header(&self) -> Option<PyHeader> {
+        self.segment.map(PyHeader)
+    }
+
     /// Marks it; false when its transport is not capable, and the caller must then drop it instead.
     fn mark(&self, py: Python<'_>) -> PyResult<bool> {
         if self.place.load(Ordering::Relaxed) != INSIDE {
@@ -227,6 +248,56 @@ impl PyPacket {
 
     fn __repr__(&self) -> String {
         format!("<{self}, {} bytes>", self.bytes)
+    }
+}
+
+/// The header of a segment of TCP.
+#[pyclass(frozen, module = "sluicegate", name = "Header")]
+pub struct PyHeader(Segment);
+
+#[pymethods]
+impl PyHeader {
+    /// Its sequence number, which counts the bytes of the stream from 0 and does not wrap.
+    #[getter]
+    fn first_byte(&self) -> u64 {
+        self.0.seq
+    }
+
+    /// How many bytes of the stream it carries.
+    #[getter]
+    fn data_bytes(&self) -> u32 {
+        self.0.len
+    }
+
+    /// Its acknowledgement number: the next byte that its sender expects; none without the flag ACK.
+    #[getter]
+    fn ack_byte(&self) -> Option<u64> {
+        self.0.flags.has(Flags::ACK).then_some(self.0.ack)
+    }
+
+    /// The ranges that it reports beyond that, a duplicate first.
+    #[getter]
+    fn sack(&self) -> Vec<(u64, u64)> {
+        self.0.duplicate().into_iter().chain(self.0.ranges()).collect()
+    }
+
+    /// The window that it offers; none where hosts do not change theirs.
+    #[getter]
+    fn window_bytes(&self) -> Option<u32> {
+        let options = self.0.options;
+        options.has(Options::STAMPED).then_some(options.window)
+    }
+
+    /// The names of its flags.
+    #[getter]
+    fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyFrozenSet>> {
+        PyFrozenSet::new(py, self.0.names())
+    }
+
+    fn __repr__(&self) -> String {
+        let Segment { seq, len, ack, .. } = self.0;
+        let flags = self.0.names().collect::<Vec<_>>().join(" ");
+        format!("<header {flags}, first_byte {seq}, data_bytes {len}, ack_byte {ack}>")
     }
 }
 

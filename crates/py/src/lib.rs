@@ -3,13 +3,14 @@
 mod bpf;
 mod capture;
 mod discipline;
+mod endpoint;
 mod lent;
 #[cfg(target_os = "linux")]
 mod live;
 mod replay;
 mod simulation;
 
-use lent::{ConservationError, Faults, PyCtx, PyPacket};
+use lent::{ConservationError, Faults, PyCtx, PyHeader, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -144,6 +145,15 @@ fn check(text: &str, name: &str, sets: Vec<(String, String)>, make: Option<Bound
             discipline::build(&make, foreign, name, link, rate, &faults)
                 .map_err(|error| placed(make.py(), foreign, error))
         })?;
+        let mut last: Option<&Foreign> = None;
+        for (flow, foreign) in scenario.own_ends() {
+            // Those of a group are alike.
+            if last.replace(foreign).is_some_and(|last| std::ptr::eq(last, foreign)) {
+                continue;
+            }
+            endpoint::build(&make, foreign, name, (scenario.seed(), flow), &faults)
+                .map_err(|error| placed(make.py(), foreign, error))?;
+        }
     }
     Ok(scenario.resolved.to_string())
 }
@@ -233,6 +243,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("ConservationError", module.py().get_type::<ConservationError>())?;
     module.add_class::<PyPacket>()?;
+    module.add_class::<PyHeader>()?;
+    module.add_class::<endpoint::PyDatagram>()?;
     module.add_class::<PyCtx>()?;
     module.add_class::<PySimulation>()?;
     module.add_class::<capture::PyCaptureTable>()?;

@@ -1,7 +1,7 @@
 //! A run that Python drives.
 
 use crate::lent::Faults;
-use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, placed, read, result_of};
+use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, endpoint, placed, read, result_of};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,7 +11,7 @@ use sluicegate_lab::replay::Shapes;
 use sluicegate_lab::replay::trace::observable;
 use sluicegate_lab::simulation::Refusal;
 use sluicegate_lab::{Foreign, Simulation};
-use sluicegate_netsim::{Plan, QueuedPacket};
+use sluicegate_netsim::{EndpointPair, Plan, QueuedPacket};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
@@ -29,11 +29,25 @@ struct Maker {
     /// The scenario's file.
     file: String,
     faults: Arc<Faults>,
-    /// Whether it has made one.
+    /// Whether it has made one, and whether headers are shown to it.
     used: bool,
+    shown: bool,
 }
 
 impl Maker {
+    /// What makes what is written in Python.
+    fn make<'py>(&mut self, py: Python<'py>, foreign: &Foreign) -> PyResult<Bound<'py, PyAny>> {
+        self.used = true;
+        let rule = "is written in Python, and nothing that makes it was given";
+        let make = self.make.as_ref().ok_or_else(|| ScenarioError::new_err(foreign.error(rule).0))?;
+        Ok(make.bind(py).clone())
+    }
+
+    fn ends(&mut self, py: Python<'_>, foreign: &Foreign, flow: (u64, usize)) -> PyResult<EndpointPair> {
+        let make = self.make(py, foreign)?;
+        endpoint::build(&make, foreign, &self.file, flow, &self.faults).map_err(|error| placed(py, foreign, error))
+    }
+
     fn build(
         &mut self,
         py: Python<'_>,
@@ -41,13 +55,19 @@ impl Maker {
         link: &str,
         rate: Rate,
     ) -> PyResult<(String, Box<dyn Discipline<QueuedPacket>>)> {
-        self.used = true;
-        let Some(make) = &self.make else {
-            let rule = "is written in Python, and nothing that makes it was given";
-            return Err(ScenarioError::new_err(foreign.error(rule).0));
-        };
-        discipline::build(make.bind(py), foreign, &self.file, link, rate, &self.faults)
+        let make = self.make(py, foreign)?;
+        discipline::build(&make, foreign, &self.file, link, rate, &self.faults)
             .map_err(|error| placed(py, foreign, error))
+    }
+}
+
+impl Maker {
+    /// What it has made may ask packets for their headers from now on.
+    fn show_headers(&mut self, simulation: &mut Simulation) {
+        if self.used && !self.shown {
+            self.shown = true;
+            simulation.sim().show_headers(&self.faults.headers);
+        }
     }
 }
 
@@ -71,13 +91,17 @@ impl Driver {
     ) -> PyResult<(Driver, Option<Shapes>)> {
         let scenario = read(text, name, sets)?;
         let make = make.map(|make| make.clone().unbind());
-        let mut maker = Maker { make, file: name.to_owned(), faults: Arc::default(), used: false };
+        let mut maker = Maker { make, file: name.to_owned(), faults: Arc::default(), used: false, shown: false };
         let look = move |plan: &Plan| -> Result<_, sluicegate_lab::ScenarioError> {
             captured.iter().try_for_each(|link| observable(plan, link))?;
             Ok((!captured.is_empty()).then(|| Shapes::of(plan)))
         };
         let begun = if scenario.is_foreign() {
-            let plan = caught(|| scenario.plan_with(&mut |foreign, link, rate| maker.build(py, foreign, link, rate)))??;
+            let mut plan =
+                caught(|| scenario.plan_with(&mut |foreign, link, rate| maker.build(py, foreign, link, rate)))??;
+            for (flow, foreign) in scenario.own_ends() {
+                plan.flows[flow].source = maker.ends(py, foreign, (scenario.seed(), flow))?.into();
+            }
             caught(|| look(&plan).map(|shapes| (Simulation::new(scenario, plan), shapes)))?
         } else {
             aside(py, move || {
@@ -86,7 +110,9 @@ impl Driver {
             })?
         };
         let (simulation, shapes) = begun.map_err(|error| ScenarioError::new_err(error.0))?;
-        Ok((Driver { simulation, maker, broken: false }, shapes))
+        let mut driver = Driver { simulation, maker, broken: false };
+        driver.maker.show_headers(&mut driver.simulation);
+        Ok((driver, shapes))
     }
 
     /// Runs up to and including a time; `progress(simulated s, total s, events)` is called between slices and may raise.
@@ -104,7 +130,9 @@ impl Driver {
                         let mut build = |foreign: &Foreign, link: &str, rate| {
                             Python::attach(|py| maker.build(py, foreign, link, rate))
                         };
-                        if !simulation.advance(until, budget, &mut build)? {
+                        let going = simulation.advance(until, budget, &mut build)?;
+                        maker.show_headers(simulation);
+                        if !going {
                             return Ok(false);
                         }
                         if maker.used && maker.faults.any() {
@@ -134,6 +162,7 @@ impl Driver {
         let Driver { simulation, maker, broken } = self;
         let mut build = |foreign: &Foreign, link: &str, rate| maker.build(py, foreign, link, rate);
         let done = caught(|| simulation.set(key, value, &mut build));
+        maker.show_headers(simulation);
         let fault = maker.faults.take();
         *broken = done.is_err() || fault.is_some();
         fault.map_or(Ok(()), Err)?;

@@ -242,6 +242,21 @@ impl Segment {
         }
     }
 
+    /// The names of its flags, as a capture shows them.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let flag = |name, flag| (name, self.flags.has(flag));
+        let push = ("PSH", self.options.has(Options::PUSH));
+        let all = [
+            flag("SYN", Flags::SYN),
+            flag("FIN", Flags::FIN),
+            push,
+            flag("ACK", Flags::ACK),
+            flag("ECE", Flags::ECE),
+            flag("CWR", Flags::CWR),
+        ];
+        all.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
+    }
+
     /// See [`Plain::end`].
     #[must_use]
     pub fn end(&self) -> u64 {

@@ -83,6 +83,8 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
             first.append((name, f"response p50 least {UNNOTICED}"))
         elif kinds == {"tcp"} and all("size" in group.flow for group in groups):
             first.append((name, f"completion p50 least {UNNOTICED}"))
+        elif kinds == {"endpoints"}:
+            notes.append(f"{name}: no goal, only its ends know what they want")
         else:
             notes.append(f"{name}: no goal, its flows are of several kinds")
     notes = [*(f"{', '.join(names)}: {said}" for said, names in talk.items()), *notes]

@@ -27,7 +27,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from .. import _core, custom_aqm
+from .. import _core, custom_aqm, custom_ends
 from .identity import identity
 from .job import (
     Checked,
@@ -295,11 +295,12 @@ def _asked(
 
 
 def _needs_processes(jobs: Sequence[Job]) -> bool:
-    """Whether a discipline is written in Python; what no other process can import, a lambda say, stays in this one."""
+    """Whether something is written in Python; what no other process can import, a lambda say, stays in this one."""
     queues = {job.queue for job in jobs if job.made}
     if queues:
         _check_guarded(queues)
-    return bool(queues) and all(map(custom_aqm.importable, queues))
+    here = any(name in custom_ends.HERE for job in jobs for name, _ in job.made or ())
+    return bool(queues) and not here and all(map(custom_aqm.importable, queues))
 
 
 @contextmanager

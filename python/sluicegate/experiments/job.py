@@ -219,7 +219,7 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
     sets, name = (*experiment.sets, *experiment.by_seed.get(seed, ())), experiment.name
     if elsewhere:
         sets = tuple(
-            (key, os.path.abspath(value) if key.endswith(".discipline") and ".py:" in value else value)
+            (key, os.path.abspath(value) if key.endswith((".discipline", ".ends")) and ".py:" in value else value)
             for key, value in sets
         )
         name = name if name in (PYTHON, TEXT) else os.path.abspath(name)

@@ -11,7 +11,7 @@ The kernel's TCP takes the place of the simulated hosts; network and queues stay
 | all that is no property of a TCP host: `count`, times, rates, sizes, paths, round trips, `class`, `priority`, `host` | done |
 | `REPLACED` | the kernel decides; said in a sentence where they are given, but for what Linux's hosts of the simulation have, too |
 | `handshake = false`, `closing = false`, `ns2_rules = true`, `send_jitter` above 0 s | refused, unless a profile that is given says so |
-| `header_size` below 40 B, `[[changes]]`, `run.packets`, `run.positions` | refused by the core |
+| `header_size` below 40 B, `[[changes]]`, `run.packets`, `run.segments`, `run.positions` | refused by the core |
 """  # noqa: E501
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ def simulate(
     exchanges: bool | None = None,
     recent: int | None = None,
     packets: int | None = None,
+    segments: int | None = None,
     positions: int | None = None,
     progress: Progress | bool | None = None,
     pcap: Mapping[str, str | Path] | None = None,
@@ -59,7 +60,8 @@ def simulate(
     `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
     request with its response.
     `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
-    packets the table `packets` keeps. `positions`: how many packets the table `positions` keeps.
+    packets the table `packets` keeps, `segments`: how many segments of TCP the table `segments` keeps. `positions`: how
+    many packets the table `positions` keeps.
     What is None stays as it is; docs/reference/network.md lists the defaults under [run].
     `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
     `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
@@ -69,7 +71,7 @@ def simulate(
     """
     about = subject(
         network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
-        exchanges=exchanges, recent=recent, packets=packets, positions=positions,
+        exchanges=exchanges, recent=recent, packets=packets, segments=segments, positions=positions,
     )  # fmt: skip
     text, pairs, own_queue = under_queue(about, queue)
     with about.told():

@@ -42,6 +42,7 @@ class Simulation:
         exchanges: bool | None = None,
         recent: int | None = None,
         packets: int | None = None,
+        segments: int | None = None,
         positions: int | None = None,
     ) -> None:
         """Begin a run; nothing has happened yet.
@@ -55,7 +56,7 @@ class Simulation:
         """
         about = subject(
             network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
-            exchanges=exchanges, recent=recent, packets=packets, positions=positions,
+            exchanges=exchanges, recent=recent, packets=packets, segments=segments, positions=positions,
         )  # fmt: skip
         text, sets_of_run, own_queue = under_queue(about, queue)
         pairs = list(sets_of_run)

@@ -25,8 +25,8 @@ pub struct DelayLine {
 #[derive(Default)]
 struct Extras {
     jitter: Option<Jitter>,
-    /// Who looks at what it sends.
-    observer: Option<Observer>,
+    /// Who look at what it sends.
+    observers: Vec<Observer>,
 }
 
 /// What lines of one rate and delay have in common.
@@ -48,13 +48,13 @@ impl DelayLine {
     #[must_use]
     pub fn new(plan: &LinePlan, seed: u64) -> DelayLine {
         let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
-        let extras = jitter.map(|jitter| Box::new(Extras { jitter: Some(jitter), observer: None }));
+        let extras = jitter.map(|jitter| Box::new(Extras { jitter: Some(jitter), observers: Vec::new() }));
         DelayLine { extras, ..DelayLine::default() }
     }
 
     /// Lets `observer` see what it sends.
     pub fn observe(&mut self, observer: Observer) {
-        self.extras.get_or_insert_default().observer = Some(observer);
+        self.extras.get_or_insert_default().observers.push(observer);
     }
 
     /// Whether nobody observes it and it delays all packets alike.
@@ -99,8 +99,8 @@ impl Extras {
     /// A packet has been sent at `sent` and would arrive at `arrival`: when it does.
     #[cold]
     fn pass(&mut self, packet: &SimPacket, segment: (&Segments, u32), sent: Time, arrival: Time) -> Time {
-        if let Some(observer) = &mut self.observer {
-            let (segments, place) = segment;
+        let (segments, place) = segment;
+        for observer in &mut self.observers {
             observer(sent, packet, &segments.copy(place, &packet.segment));
         }
         self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival))

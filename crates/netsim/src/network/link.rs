@@ -2,6 +2,7 @@
 
 use crate::counters::PacketFate;
 use crate::engine::Event;
+use crate::network::headers::Headers;
 use crate::network::packet::{End, NONE, QueuedPacket, SimPacket};
 use crate::network::wire::{Course, Wire};
 use crate::network::{Observer, Shared};
@@ -52,8 +53,27 @@ struct Extras {
     observer: Option<Observer>,
     /// Who looks at what reaches its queue.
     arrivals: Option<Observer>,
+    /// What tells its discipline of headers.
+    headers: Option<Headers>,
     /// What its wire does to packets.
     wire: Option<Wire>,
+}
+
+impl Extras {
+    #[cold]
+    fn show_arrival(&mut self, Shared { engine, packets, .. }: &mut Shared, place: u32) {
+        if self.arrivals.is_none() && self.headers.is_none() {
+            return;
+        }
+        let (packet, segments) = packets.parts(place);
+        let segment = segments.copy(place, &packet.segment);
+        if let Some(headers) = &self.headers {
+            headers.show(place, segment);
+        }
+        if let Some(observer) = &mut self.arrivals {
+            observer(engine.now(), packet, &segment);
+        }
+    }
 }
 
 impl Link {
@@ -140,13 +160,16 @@ impl Monitor {
         self.extras.get_or_insert_default().arrivals = Some(observer);
     }
 
+    /// Lets `headers` tell of what reaches the queue.
+    pub fn show_headers(&mut self, headers: Headers) {
+        self.extras.get_or_insert_default().headers = Some(headers);
+    }
+
     /// Shows a packet that has reached the queue to who wants to see it.
     #[inline(always)]
     pub fn show_arrival(&mut self, shared: &mut Shared, place: u32) {
-        if let Some(observer) = self.extras.as_mut().and_then(|extras| extras.arrivals.as_mut()) {
-            let Shared { engine, packets, .. } = shared;
-            let (packet, segments) = packets.parts(place);
-            observer(engine.now(), packet, &segments.copy(place, &packet.segment));
+        if let Some(extras) = &mut self.extras {
+            extras.show_arrival(shared, place);
         }
     }
 

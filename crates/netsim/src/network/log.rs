@@ -2,6 +2,7 @@
 
 use crate::counters::{PacketFate, PacketRow};
 use crate::network::packet::{QueuedPacket, SimPacket};
+use crate::network::segments::SegmentLog;
 use sluicegate_base::Time;
 use sluicegate_port::Port;
 
@@ -9,6 +10,8 @@ use sluicegate_port::Port;
 pub struct Log {
     pub(crate) kept: Rows,
     watched: Rows,
+    /// The segments that are kept.
+    pub(crate) segments: SegmentLog,
     /// Whether any of them takes more, and whether any has rows that are not complete: asked at each packet.
     open: bool,
     incomplete: bool,
@@ -45,11 +48,12 @@ impl Rows {
 }
 
 impl Log {
-    /// A log that keeps so many events at most.
+    /// A log that keeps so many events, and so many segments, at most.
     #[must_use]
-    pub fn new(capacity: u64) -> Log {
+    pub fn new(capacity: u64, segments: u64) -> Log {
         let kept = Rows::new(usize::try_from(capacity).unwrap_or(usize::MAX));
-        Log { open: kept.is_open(), kept, watched: Rows::new(0), incomplete: false }
+        let segments = SegmentLog::new(segments);
+        Log { open: kept.is_open() || segments.is_open(), kept, watched: Rows::new(0), segments, incomplete: false }
     }
 
     /// From now on up to `most` events are noted for those who watch, until they take them: what comes beyond is not. Gives
@@ -61,7 +65,7 @@ impl Log {
     }
 
     fn update(&mut self) {
-        self.open = self.kept.is_open() || self.watched.is_open();
+        self.open = self.kept.is_open() || self.watched.is_open() || self.segments.is_open();
     }
 
     /// Whether it takes any more.
@@ -86,6 +90,9 @@ impl Log {
             packets: found,
             average: f64::NAN,
         };
+        if event != PacketFate::Arrival {
+            self.segments.goes(place, event);
+        }
         self.kept.note(PacketRow { place: 0, ..row });
         self.watched.note(row);
         self.incomplete = true;

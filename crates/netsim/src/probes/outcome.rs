@@ -92,6 +92,7 @@ impl Probes {
         let flows = flows.collect();
         let (groups, exchanges) = workloads.rows();
         Outcome {
+            segments: network.log.segments.rows(now),
             window: now.since(start),
             whole: now.since(sluicegate_base::Time::ZERO),
             flows,

@@ -3,7 +3,7 @@
 //! The simulator is to an end what sockets and a clock are elsewhere: it hands over datagrams, asks for those to be sent, and
 //! wakes it at the deadline that it names. Nothing else tells it of time, so that equal runs give equal results.
 
-use sluicegate_base::{Ecn, Stream, Time};
+use sluicegate_base::{About, Declared, ETHERNET, Ecn, Range, Size, Stream, Time, params};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +54,8 @@ pub type MakeEnds = dyn Fn([Stream; 2]) -> [Box<dyn Endpoint>; 2] + Send + Sync;
 pub struct EndpointPair {
     /// What results call its kind.
     pub kind: &'static str,
+    /// The length of its full packets in bytes, headers included: Ethernet's, unless it is told.
+    pub packet_bytes: u64,
     /// Makes the ends, once for each flow.
     pub make: Arc<MakeEnds>,
 }
@@ -68,8 +70,45 @@ impl EndpointPair {
             let (sender, receiver) = make(streams);
             [Box::new(sender), Box::new(receiver)]
         };
-        EndpointPair { kind, make: Arc::new(make) }
+        EndpointPair { kind, packet_bytes: ETHERNET, make: Arc::new(make) }
     }
+
+    /// One whose ends are written elsewhere: another takes its place before the run.
+    #[must_use]
+    pub fn unmade(kind: &'static str, packet_size: Size) -> EndpointPair {
+        let (Size::Bytes(packet_bytes) | Size::Packets(packet_bytes)) = packet_size;
+        EndpointPair { kind, packet_bytes, make: Arc::new(|_| unreachable!("a plan with ends that nobody has made")) }
+    }
+}
+
+params! {
+    /// Ends of one's own, as a scenario names them.
+    pub struct EndpointsParams {
+        /// What makes the two ends of each flow, the sender and the receiver: `path.py:function`, or in Python the function itself.
+        ends: String = required, source("Sluicegate");
+        /// Length of its full packets, headers included, for defaults of queues that follow from it; the ends say how long each is.
+        packet_size: Size = default(Size::Bytes(ETHERNET)), unit("B"), range(Range::from(1.0).to(65535.0)),
+            source("Sluicegate");
+    }
+    rules {
+        "packet_size is in bytes" [packet_size] |p| matches!(p.packet_size, Size::Bytes(_));
+    }
+}
+
+/// Ends of one's own, as a declared thing.
+pub struct Endpoints;
+
+impl Declared for Endpoints {
+    type Params = EndpointsParams;
+    const ABOUT: About = About {
+        name: "endpoints",
+        class: "Endpoints",
+        title: "Two ends of your own, written in Python",
+        source: "Sluicegate",
+        tc: "",
+        module: "//! Two ends of your own, written in Python: any transport without I/O.\n//!\n//! Each has four methods: what has come, what it \
+                 sends, when it wants to be woken, and that it is woken. See [an endpoint of your own](../own-endpoint.md).",
+    };
 }
 
 impl fmt::Debug for EndpointPair {

@@ -31,7 +31,7 @@ pub mod way;
 pub use access::{Access, AccessParams, RoundTrip};
 pub use codepoint::{Codepoint, EcnField};
 pub use connections::{Connections, ConnectionsParams, ConnectionsPlan};
-pub use endpoint::{Datagram, Endpoint, EndpointPair};
+pub use endpoint::{Datagram, Endpoint, EndpointPair, Endpoints, EndpointsParams};
 pub use flow::{Direction, Flow, FlowParams};
 pub use ftp::{Ftp, FtpParams};
 pub use http::{Http, HttpParams, HttpPlan};
@@ -122,6 +122,7 @@ impl SourcePlan {
             SourcePlan::Udp(params) => bytes(params.packet_size),
             SourcePlan::Poisson(params) => bytes(params.packet_size),
             SourcePlan::OnOff(params) => bytes(params.packet_size),
+            SourcePlan::Endpoints(pair) => pair.packet_bytes,
             source => source.host().map_or(0, |host| u64::from(host.packet_bytes())),
         }
     }

@@ -1,0 +1,101 @@
+"""Ends of one's own in Python: a transport without I/O at both ends of a flow.
+
+`Endpoint` documents the methods. In the API, `Endpoints(ends=function)` gets a function that makes the two ends of a
+flow; in files and on the command line `path.py:function` names one. Every run makes them afresh, once for each flow.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from ._core import Datagram
+
+
+class Endpoint(ABC):
+    """One end of a flow, written in Python; the methods are those of the Rust trait `Endpoint`.
+
+    Times are whole nanoseconds since the start of the run, and the only ones that an end should know. After each call
+    of `receive` and `wake` the simulator calls `poll_transmit` until it gives None, and then `deadline`.
+
+    Subclassing is for type checkers and editors: any object with the four methods will do.
+    """
+
+    @abstractmethod
+    def receive(self, datagram: Datagram, now_ns: int) -> None:
+        """A datagram has come."""
+
+    @abstractmethod
+    def poll_transmit(self, now_ns: int) -> Datagram | None:
+        """What it sends next, now; None when that is all."""
+
+    @abstractmethod
+    def deadline(self) -> int | None:
+        """When to call `wake`, unless it names another time before that; None for never.
+
+        A time that is not to come counts as the next nanosecond.
+        """
+
+    @abstractmethod
+    def wake(self, now_ns: int) -> None:
+        """The deadline has come. The flow starts with this call, too: of the sender, then of the receiver."""
+
+
+EndsFactory: TypeAlias = Callable[..., tuple[Endpoint, Endpoint]]
+"""What makes the sender and the receiver of a flow. It gets, as keywords, the values of `[flows.python]`, and `seed`, a
+whole number that is the flow's own, and `flow`, its number in results, as far as its signature names them."""
+
+
+class EndHooks(NamedTuple):
+    """The methods of an end, which the core calls, and the name of its class."""
+
+    name: str
+    receive: Callable[[Datagram, int], None]
+    poll_transmit: Callable[[int], Datagram | None]
+    deadline: Callable[[], int | None]
+    wake: Callable[[int], None]
+
+
+HERE: dict[str, EndsFactory] = {}
+"""The functions that only this process knows, by the names that stand for them in scenarios."""
+
+
+def named(factory: EndsFactory) -> tuple[str, dict[str, Any] | None]:
+    """The name of `factory` in a scenario, and the values of `[flows.python]` that it brings along, if any."""
+    values = None
+    if isinstance(factory, partial) and not factory.args and all(map(_is_plain, factory.keywords.values())):
+        values, factory = dict(factory.keywords), factory.func
+    name = f"{getattr(factory, '__module__', '')}:{getattr(factory, '__qualname__', type(factory).__qualname__)}"
+    name = name.replace("__mp_main__:", "__main__:")
+    try:
+        if find(name) is factory:
+            return name, values
+    except LookupError:
+        pass
+    number = 1
+    while HERE.setdefault(f"{name}#{number}", factory) is not factory:
+        number += 1
+    return f"{name}#{number}", values
+
+
+def find(name: str) -> EndsFactory:
+    """The function that `named` gave this name. Raises LookupError when this process does not know it."""
+    if name in HERE:
+        return HERE[name]
+    module, _, path = name.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise LookupError(name) from error
+    made: EndsFactory = found
+    return made
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
