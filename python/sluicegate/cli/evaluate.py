@@ -11,27 +11,36 @@ import typer
 from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, parse_sets, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..evaluation.budgets import Result
     from ..evaluation.result import Evaluation
 
 ENVELOPE = "envelope"
 """The suite that has a grid of links in place of scenarios."""
 
 
-@app.command(short_help="Run an RFC's suite on disciplines: a report with every scenario.")
+@app.command(short_help="Run an RFC's suite on disciplines or congestion controls: a report with every scenario.")
 @answers
 def evaluate(
     disciplines: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DISCIPLINE...", help="Each with values of its own: choke:candidates=2, my.py:MyAqm; or all."
+            metavar="DISCIPLINE...",
+            help="Each with values of its own: choke:candidates=2, my.py:MyAqm; or all. For the suite "
+            "congestion-control: cubic, bbr3, ledbat:ledbat_gain=2.",
         ),
     ] = None,
-    suite: Annotated[str, typer.Option(metavar="NAME", help="The suite: rfc7928, or envelope.")] = "rfc7928",
+    suite: Annotated[
+        str, typer.Option(metavar="NAME", help="The suite: rfc7928, congestion-control, or envelope.")
+    ] = "rfc7928",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/evaluate]")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="Without drop_tail and fq_codel beside them.")] = False,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Without drop_tail and fq_codel, or reno and cubic, beside them.")
+    ] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="How many seeds (default: the suite's own).")
     ] = None,
@@ -45,6 +54,12 @@ def evaluate(
             "--set", metavar="KEY=VALUE", help="Change flows, queue or run.duration of every scenario. Repeatable."
         ),
     ] = None,
+    budget: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Bounds for numbers, in TOML; they decide the exit code.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what came of the budget as JUnit XML.")
+    ] = None,
     promise: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Of envelope: the delay that a discipline of one's own promises. [400 ms]"),
@@ -54,21 +69,33 @@ def evaluate(
     cluster: Cluster = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the scenarios of an RFC on disciplines, beside drop_tail and fq_codel, and write a report.
+    """Run the scenarios of an RFC on disciplines, or on congestion controls, and write a report.
 
-    The report has the disciplines at a glance; for each scenario its metrics with intervals over seeds, its ellipses of
-    delay and goodput, and distributions; and what the RFC asks for beside what is done, and what is not. With --suite
-    envelope it has the rates, numbers of flows and round trips at which each discipline keeps its promise. Runs that
-    have ended are kept in OUT and not simulated again.
+    The report has them at a glance, beside drop_tail and fq_codel, or beside reno and cubic; for each scenario its
+    metrics with intervals over seeds, its ellipses of delay and goodput, and distributions; and what the RFC asks for
+    beside what is done, and what is not. With --suite envelope it has the rates, numbers of flows and round trips at
+    which each discipline keeps its promise. Runs that have ended are kept in OUT and not simulated again. The exit code
+    is 1 when a number does not keep its bound in the file of --budget.
     """
+    from ..evaluation import budgets
     from ..evaluation.evaluate import SUITES, estimate, planned
     from ..evaluation.evaluate import evaluate as run
+    from ..evaluation.suite import DEFAULT
     from ..experiments.engine import cores
+    from ..io import staged_file
     from ..quantities import duration
     from ..reproduce import UnknownName
 
     if suite == ENVELOPE:
-        for name, asked in (("--only", only), ("--alone", alone), ("--set", sets), ("--list", listed)):
+        others = {
+            "--only": only,
+            "--alone": alone,
+            "--set": sets,
+            "--list": listed,
+            "--budget": budget,
+            "--junit": junit,
+        }
+        for name, asked in others.items():
             if asked:
                 raise Refusal(
                     f"{name} is of the suite rfc7928: leave it out; values go with a discipline, red:min_th=10"
@@ -77,8 +104,10 @@ def evaluate(
         return
     if promise is not None:
         raise Refusal("--promise is of --suite envelope")
+    if junit is not None and budget is None:
+        raise Refusal("--junit is of what came of a budget: give --budget FILE too")
     if listed:
-        if disciplines or only or quick or alone or sets or seeds is not None or out is not None:
+        if disciplines or only or quick or alone or sets or seeds is not None or out is not None or budget is not None:
             raise Refusal("--list runs nothing: leave disciplines and other options out")
         if suite not in SUITES:
             raise Refusal(str(UnknownName("suite", suite, list(SUITES))))
@@ -88,13 +117,15 @@ def evaluate(
         print_table(["section", "scenario", "title", "weight", "what matters"], rows, whole=True)
         return
     if not disciplines:
-        raise Refusal("name a discipline (sluicegate evaluate choke, or my.py:MyAqm), or all")
-    out = out or Path("out", "evaluate")
+        example = {"congestion-control": "a congestion control (sluicegate evaluate bbr3 --suite congestion-control)"}
+        raise Refusal(f"name {example.get(suite, 'a discipline (sluicegate evaluate choke, or my.py:MyAqm)')}, or all")
+    out = out or Path("out", "evaluate" if suite == DEFAULT else suite)
     names = ",".join(disciplines)
     try:
         pairs = parse_sets(sets)
         with catch_warnings(action="ignore"):  # told once, by the run
-            _, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or (), sets=pairs)
+            chosen, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or (), sets=pairs)
+        bounds = [] if budget is None else budgets.read(budget, chosen, scenarios, given)
 
         def begin() -> None:
             if not quiet:
@@ -102,7 +133,7 @@ def evaluate(
                 where = "the cluster" if cluster else f"{jobs or cores()} cores"
                 about = duration(max(1.0, round(seconds)))
                 kept = f"those kept in {out} are not run again"
-                print(f"{runs} runs of {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
+                print(f"{runs} runs of up to {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
 
         with many_runs(quiet, out, jobs, cluster) as progress:
             done = run(names, suite=suite, out=out, quick=quick, alone=alone, seeds=seeds, only=only or (), sets=pairs,
@@ -111,6 +142,14 @@ def evaluate(
         raise Refusal(str(error)) from None
     if not quiet:
         tell(done)
+    if budget is not None:
+        found = [*budgets.results(bounds, done)]
+        if junit is not None:
+            with staged_file(junit) as file:
+                file.write_bytes(budgets.junit(found, suite))
+        tell_budget(found, done.suite.subject)
+        if not all(each.kept for each in found):
+            raise typer.Exit(1)
 
 
 def _envelope(
@@ -131,6 +170,14 @@ def _envelope(
         print_table(list(table.head), [list(row) for row in table.rows], whole=True)
 
 
+def tell_budget(found: Sequence[Result], subject: str) -> None:
+    """Print what came of each budget, those that are not kept first."""
+    print(f"budget: {sum(each.kept for each in found)} of {len(found)} kept")
+    rows = [["kept" if each.kept else "NOT KEPT", each.budget.scenario, each.point or "–", each.label, each.budget.text,
+             each.shown] for each in sorted(found, key=lambda each: each.kept)]  # fmt: skip
+    print_table(["budget", "scenario", "point", subject, "bound", "measured"], rows, whole=True)
+
+
 def tell(done: Evaluation) -> None:
     """Print where the page is, and in how many numbers each discipline is best."""
     from ..evaluation.report import counts, lengths
@@ -139,4 +186,4 @@ def tell(done: Evaluation) -> None:
     if "Changed" in (limits := lengths(done)):
         print(f"note: changed: {limits['Changed']}")
     rows = [[label, str(tied), str(of)] for label, (tied, of) in counts(done).items()]
-    print_table(["discipline", "best or tied", "of"], rows)
+    print_table([done.suite.subject, "best or tied", "of"], rows)

@@ -45,8 +45,8 @@ COURSES = (
 @plot.drawing
 def draw(done: Outcome, scenario: Scenario) -> Figure:
     """The drawing of a scenario."""
-    looks = dict(zip(done.disciplines, styles(done.names), strict=True))
-    rows = done.runs.filter(pl.col("scenario") == scenario.id)
+    looks = dict(zip(done.labels, styles(done.names), strict=True))
+    rows = done.rows(scenario)
     legend = 0.25 * math.ceil(len(looks) / 5)
     if scenario.drawing != "trade":
         figure = Figure(figsize=(6.4, 3.6 + legend), layout="constrained")
@@ -76,7 +76,7 @@ def draw(done: Outcome, scenario: Scenario) -> Figure:
         for spare in line[len(phases.names) :]:
             spare.set_axis_off()
         if "courses" in done.more:
-            _courses(parts[2], done.more["courses"].filter(pl.col("scenario") == scenario.id), phases, looks)
+            _courses(parts[2], done.rows(scenario, "courses"), phases, looks)
     return figure
 
 
@@ -101,10 +101,10 @@ def _distribution(
     looks: Mapping[str, plot.Style],
 ) -> None:  # fmt: skip
     """A distribution function, the mean of those of all seeds; of transfers that end, their completion times."""
-    rows = done.more["distributions"].filter(pl.col("scenario") == scenario.id, pl.col("of") == group)
+    rows = done.rows(scenario, "distributions").filter(pl.col("of") == group)
     own = rows.filter(pl.col("metric") == metric)
     for label, look in looks.items():
-        found = own.filter(pl.col("discipline") == label).group_by("part").agg(pl.col("value").mean()).sort("part")
+        found = own.filter(pl.col("label") == label).group_by("part").agg(pl.col("value").mean()).sort("part")
         if found.height:
             axes.plot(factor * found["value"], 100 * found["part"], look.line, color=look.color, linewidth=1.3)
     axes.set_ylim(0, 102)
@@ -116,7 +116,7 @@ def _distribution(
 def _trade(axes: Axes, rows: pl.DataFrame, group: str, looks: Mapping[str, plot.Style]) -> None:
     """A group's mean delay and goodput: a run is a small point, the median a marker, around it the ellipse."""
     for label, look in looks.items():
-        own = rows.filter(pl.col("discipline") == label).select("delay_mean_ns", "goodput_bps").drop_nulls()
+        own = rows.filter(pl.col("label") == label).select("delay_mean_ns", "goodput_bps").drop_nulls()
         points = [(delay / 1e6, rate / 1e6) for delay, rate in own.iter_rows()]
         if not points:
             continue
@@ -147,7 +147,7 @@ def _over_points(axes: Axes, rows: pl.DataFrame, scenario: Scenario, looks: Mapp
     trips = {point: float(point.split()[0]) for point in scenario.points}
     second = scenario.shown[1]
     for label, look in looks.items():
-        own = rows.filter((pl.col("discipline") == label) & (pl.col("of") == second))
+        own = rows.filter((pl.col("label") == label) & (pl.col("of") == second))
         found = [
             (trip, interval(values)) for point, trip in trips.items()
             if (values := own.filter(pl.col("point") == point)["over_first"].drop_nulls().to_list())
@@ -166,7 +166,7 @@ def _curve(axes: Axes, rows: pl.DataFrame, scenario: Scenario, looks: Mapping[st
     """Mean delay and goodput of the first group, a line through the points of the scenario for each discipline."""
     own = rows.filter(pl.col("of") == scenario.shown[0])
     for label, look in looks.items():
-        of_label = own.filter(pl.col("discipline") == label)
+        of_label = own.filter(pl.col("label") == label)
         means = [of_label.filter(pl.col("point") == point).select("delay_mean_ns", "goodput_bps").mean().row(0)
                  for point in scenario.points]  # fmt: skip
         if points := [(delay / 1e6, rate / 1e6) for delay, rate in means if delay is not None and rate is not None]:
@@ -182,7 +182,7 @@ def _courses(figure: SubFigure, rows: pl.DataFrame, phases: Phases, looks: Mappi
     shaded, and those of the lowest capacity where it varies."""
     grid = figure.subplots(len(looks), len(COURSES), squeeze=False, sharex=True, sharey="col")
     for line, (label, look) in zip(grid, looks.items(), strict=True):
-        own = rows.filter((pl.col("discipline") == label) & (pl.col("time_s") <= SHOWN_S))
+        own = rows.filter((pl.col("label") == label) & (pl.col("time_s") <= SHOWN_S))
         for axes, (column, factor, words) in zip(line, COURSES, strict=True):
             axes.plot(own["time_s"], factor * own[column], color=look.color, linewidth=1.0)
             _shade(axes, own["time_s"].to_list(), phases)

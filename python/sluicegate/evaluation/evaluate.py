@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from .. import _core
-from ..experiments.disciplines import Choice, Listed, choices
+from ..experiments.controllers import Controller, Controllers, controllers
+from ..experiments.disciplines import Listed, choices
 from ..experiments.engine import Progress, Store, check_workers, cores, run_experiments, seed_numbers, told_runs
 from ..experiments.job import check
 from ..io import check_writable
@@ -22,26 +23,21 @@ from ..reproduce import Settings, UnknownName
 from ..reproduce.page import files
 from ..scenario import PYTHON, Sets, override_texts, warn_unused
 from .metrics import METRICS
-from .outcome import KEYS
 from .report import write
 from .result import SUITES, Evaluation
-from .rfc7928 import SUITE
 from .single import KINDS
-from .suite import LINKS, Scenario, Suite, declared
+from .suite import DEFAULT, LINKS, Scenario, Subject, Suite, declared
 
 __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
-
-REFERENCES = ("drop_tail", "fq_codel")
-"""Run beside a person's disciplines."""
 
 PACE = 2e6
 """Packets that a core simulates in a second, about; a discipline in Python takes five times as long."""
 
 
 def evaluate(
-    disciplines: Listed = (),
+    disciplines: Listed | Controllers = (),
     *,
-    suite: str = SUITE.name,
+    suite: str = DEFAULT,
     out: str | Path | None = None,
     quick: bool = False,
     alone: bool = False,
@@ -57,10 +53,12 @@ def evaluate(
     settings: Settings | None = None,
     begin: Callable[[], None] | None = None,
 ) -> Evaluation:
-    """Run a suite on disciplines.
+    """Run a suite on disciplines, or on congestion controls.
 
-    `disciplines`: a text, objects, classes or factories of one's own, as for `compare`; or "all", every one of the
-    registry that needs no classes. `alone`: without `drop_tail` and `fq_codel` beside them. `quick`: fewer seeds and
+    `suite`: "rfc7928", for disciplines, or "congestion-control". `disciplines`: a text, objects, classes or factories
+    of one's own, as for `compare`; or "all", every one of the registry that needs no classes. For the other suite
+    congestion controls, "bbr3,cubic:initial_window=20", or "all", those of hosts of today. `alone`: without the
+    references beside them, `drop_tail` and `fq_codel`, or `reno` and `cubic`. `quick`: fewer seeds and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the beginning of
     one, such as "8"; the report is then report-<these>.html. A suite brings its scenarios; what can be changed in them
     makes the results another's than the suite's, which summary and report say: `duration` of each run, of which
@@ -93,13 +91,15 @@ def evaluate(
             tables = run_experiments(
                 list(wanted.values()), settings.seeds, jobs, executor, told, store=store, cluster=cluster
             )
-        keys = pl.DataFrame([(each.id, *key) for key, each in wanted.items()], ["experiment", *KEYS[:3]], orient="row")
+        keys = pl.DataFrame(
+            [(each.id, *key) for key, each in wanted.items()], ["experiment", *chosen.keys[:3]], orient="row"
+        )
         named = {
-            name: _named(table.join(keys, on="experiment", maintain_order="left"), scenarios, settings)
+            name: _named(table.join(keys, on="experiment", maintain_order="left"), chosen, scenarios)
             for name, table in tables.items()
         }
         there = [name for name in METRICS if name in named["metrics"].columns]
-        runs = named.pop("metrics").select(*KEYS, "seed", *there)
+        runs = named.pop("metrics").select(*chosen.keys, "seed", *there)
         done = Evaluation(chosen, settings, scenarios, runs, summary, named)
         if out is not None:
             done.page = write(done, Path(out), only)
@@ -112,10 +112,10 @@ def read(folder: str | Path) -> Evaluation:
 
 
 def planned(
-    disciplines: Listed, suite: str = SUITE.name, quick: bool = False, alone: bool = False,
+    disciplines: Listed | Controllers, suite: str = DEFAULT, quick: bool = False, alone: bool = False,
     seeds: int | Iterable[int] | None = None, only: Sequence[str] = (), settings: Settings | None = None, *,
     duration: str | None = None, warmup: str | None = None, sets: Sets | None = None,
-) -> tuple[Suite, list[Scenario], Settings, list[Choice], list[str]]:  # fmt: skip
+) -> tuple[Suite, list[Scenario], Settings, list[Subject], list[str]]:  # fmt: skip
     """What `evaluate` runs with these arguments: suite, scenarios, settings, disciplines, and which of these are
     references. Raises the same."""
     if suite not in SUITES:
@@ -131,23 +131,30 @@ def planned(
     for name in only:
         if not any(meant(each, name) for each in chosen.scenarios):
             raise UnknownName(f"scenario of {suite}", name, [each.id for each in chosen.scenarios])
-    if disciplines == "all":
-        disciplines = ",".join(NAMES)
-    elif isinstance(disciplines, str) and "all" in (parts := [part.strip() for part in disciplines.split(",")]):
-        others = ", ".join(part for part in parts if part != "all")
-        raise _core.ScenarioError(f"disciplines: all stands alone: leave {others} out")
-    if not disciplines:
-        raise _core.ScenarioError('disciplines: name at least one, such as choke or my.py:MyAqm, or "all"')
-    given = choices(disciplines)
-    for each in given:
-        if (declared(each.name) or {"container": False})["container"]:
-            raise _core.ScenarioError(f'discipline "{each.label}": holds classes of traffic, which no scenario has')
+    given = _subjects(chosen, disciplines)
     scenarios = [each.with_changes(tuple(changes)) for each in scenarios] if changes else scenarios
-    beside = [] if alone else [name for name in REFERENCES if name not in {each.label for each in given}]
-    given = [*given, *choices(beside)] if beside else given
+    beside = [] if alone else [name for name in chosen.references if name not in {each.label for each in given}]
+    given = [*given, *(_subjects(chosen, beside) if beside else ())]
     if changes:
         _check_changes(scenarios, settings, given, [key for key, _ in changes])
     return chosen, scenarios, settings, given, beside
+
+
+def _subjects(suite: Suite, listed: Any) -> list[Subject]:
+    """What a suite is run on. Raises `ScenarioError` for none, for one that is not known, and for what no scenario of
+    the suite has a place for."""
+    if isinstance(listed, str) and listed != "all" and "all" in (parts := [part.strip() for part in listed.split(",")]):
+        others = ", ".join(part for part in parts if part != "all")
+        raise _core.ScenarioError(f"{suite.subject}s: all stands alone: leave {others} out")
+    if suite.subject == "controller":
+        return [*controllers(listed)]
+    if not listed:
+        raise _core.ScenarioError('disciplines: name at least one, such as choke or my.py:MyAqm, or "all"')
+    given = choices(",".join(NAMES) if listed == "all" else listed)
+    for each in given:
+        if (declared(each.name) or {"container": False})["container"]:
+            raise _core.ScenarioError(f'discipline "{each.label}": holds classes of traffic, which no scenario has')
+    return [*given]
 
 
 LENGTHS = {"run.duration": "duration_s", "run.warmup": "warmup_s", "run.sample": "sample_s"}
@@ -174,7 +181,7 @@ def _lasting(settings: Settings, sets: Sequence[tuple[str, str]], duration: str 
 
 
 def _check_changes(
-    scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], keys: Sequence[str]
+    scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Subject], keys: Sequence[str]
 ) -> None:
     """Check a person's overrides in each scenario. Raises `ScenarioError` that says in which one; warns of what does
     nothing in any run."""
@@ -202,7 +209,7 @@ def meant(scenario: Scenario, name: str) -> bool:
 
 
 def estimate(
-    scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], jobs: int | None
+    scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Subject], jobs: int | None
 ) -> tuple[int, float]:
     """How many runs there are, and about how many seconds they take if none is kept."""
     points = sum(len(each.points) for each in scenarios)
@@ -211,12 +218,13 @@ def estimate(
     return points * len(given) * len(settings.seeds), costs * len(settings.seeds) * packets / PACE / (jobs or cores())
 
 
-def _named(rows: pl.DataFrame, scenarios: Sequence[Scenario], settings: Settings) -> pl.DataFrame:
-    """A table of all runs behind `KEYS` and the seed, with names for what its rows are of: the only link, or the first
-    of several, is `link`."""
+def _named(rows: pl.DataFrame, suite: Suite, scenarios: Sequence[Scenario]) -> pl.DataFrame:
+    """A table of all runs behind the suite's keys and the seed, with names for what its rows are of: the only link, or
+    the first of several, is `link`."""
+    named = suite.keys
     if "of" not in rows.columns:
-        return rows.select(*KEYS[:3], "seed", pl.exclude(*KEYS[:3], "seed", "experiment"))
-    names = {(each.id, str(number)): name for each in scenarios for number, name in enumerate(each.flows(settings))}
+        return rows.select(*named[:3], "seed", pl.exclude(*named[:3], "seed", "experiment"))
+    names = {(each.id, str(number)): name for each in scenarios for number, name in enumerate(each.flows(suite.quick))}
     phases = {each.id: each.phases.names for each in scenarios if each.phases is not None}
     links: dict[str, str] = {}
 
@@ -231,21 +239,27 @@ def _named(rows: pl.DataFrame, scenarios: Sequence[Scenario], settings: Settings
 
     of = [name(*row) for row in rows.select("scenario", "of").iter_rows()]
     keys = rows.with_columns(pl.Series("of", of, pl.String))
-    return keys.select(*KEYS, "seed", pl.exclude(*KEYS, "seed", "experiment"))
+    return keys.select(*named, "seed", pl.exclude(*named, "seed", "experiment"))
 
 
 def _summary(
-    suite: Suite, scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], beside: list[str]
+    suite: Suite, scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Subject], beside: list[str]
 ) -> dict[str, Any]:
-    """What the numbers come from. Each discipline is checked, in the first scenario in which it has the whole queue."""
+    """What the numbers come from. Each discipline is checked, in the first scenario in which it has the whole queue,
+    and each controller in the first scenario."""
     plain = next((each for each in suite.scenarios if each.places == ("queue",) and not each.at), scenarios[0])
     changed = scenarios[0].changed
     of_queue = [pair for pair in changed if pair[0].startswith("queue.")]
-    disciplines = []
+    subjects = []
     for choice in given:
-        resolved = choice.check(plain.text(settings), PYTHON, (*plain.link.tuned(), *of_queue))
-        found = {key: resolved[key] for key in ("queue", "own_discipline") if key in resolved}
-        disciplines.append({"label": choice.label, "name": choice.name} | found)
+        text = plain.text(settings)
+        if isinstance(choice, Controller):
+            resolved = choice.check(text, PYTHON, plain.sets(choice))
+            found = {"flows": next(each for each in resolved["flows"] if each["algorithm"] == choice.name)}
+        else:
+            resolved = choice.check(text, PYTHON, (*plain.link.tuned(), *of_queue))
+            found = {key: resolved[key] for key in ("queue", "own_discipline") if key in resolved}
+        subjects.append({"label": choice.label, "name": choice.name} | found)
     return {
         "version": _core.version(),
         "suite": suite.name,
@@ -255,6 +269,6 @@ def _summary(
         "duration_s": settings.duration_s,
         "warmup_s": settings.warmup_s,
         "sample_s": settings.sample_s,
-        "disciplines": disciplines,
+        f"{suite.subject}s": subjects,
         "references": beside,
     }

@@ -100,6 +100,12 @@ METRICS: dict[str, Metric] = {
     "page_mean_s": Metric("page load, mean", "s", 1.0),
     "page_p95_s": Metric("page load, p95", "s", 1.0),
     "avoidance_s": Metric("in congestion avoidance at", "s", 1.0, always=False),
+    "response_mean_ns": Metric("response, mean", "s", 1e-9, always=False),
+    "response_p95_ns": Metric("response, p95", "s", 1e-9, always=False),
+    "convergence_s": Metric("convergence", "s", 1.0, always=False),
+    "filled_s": Metric("link filled after", "s", 1.0, always=False),
+    "variation": Metric("goodput's variation", "%", 100.0, always=False),
+    "sent_twice_ratio": Metric("sent twice in vain", "%", 100.0, always=False),
 }
 """In the order in which they are shown."""
 

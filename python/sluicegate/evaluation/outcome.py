@@ -15,15 +15,12 @@ from ..stats import difference, interval
 from .metrics import METRICS
 from .suite import LINKS, Number, Scenario, Suite
 
-KEYS = ("scenario", "point", "discipline", "of")
-"""The columns that say what a row is of; a run of it has a seed besides."""
-
 
 @dataclass(frozen=True)
 class Place:
-    """What a discipline came to in a number of the overview: `values`, one for each seed. `tied`: whether it is the
-    best, or the difference to the best, paired by seed, may be luck: its 95 % interval holds zero; or is less than the
-    number can tell (`Metric.grain`)."""
+    """What a discipline or a controller came to in a number of the overview: `values`, one for each seed. `tied`:
+    whether it is the best, or the difference to the best, paired by seed, may be luck: its 95 % interval holds zero; or
+    is less than the number can tell (`Metric.grain`)."""
 
     values: tuple[float, ...]
     best: bool
@@ -36,16 +33,16 @@ class Outcome:
     Attributes:
         suite: What was run.
         settings: How long and how often.
-        disciplines: The labels, in the order of the tables.
+        labels: The disciplines or controllers, in the order of the tables.
         references: Those that were not asked for.
         scenarios: The scenarios that were run.
-        runs: One row for each run and traffic: `scenario`, `point`, `discipline`, `of` (a group of flows, or a link),
-            `seed`, and the metrics; what a run has not is null.
+        runs: One row for each run and traffic: `scenario`, `point`, `discipline` (or `controller`: what the suite is
+            for), `of` (a group of flows, or a link), `seed`, and the metrics; what a run has not is null.
         means: One row for each of these and each metric that has a value: `metric`, `mean`, `half_width`, `low`, `high`
             (the 95 % interval; null for one seed) and `seeds`.
         more: Further tables by name: `transfers`, one row for each flow of a run; `distributions`, quantiles of goodput
             every ten round trips, of delays and of times; `courses`, what varies over time, of the first seed.
-        summary: Version, suite, settings, and each discipline with every value filled in.
+        summary: Version, suite, settings, and each discipline or controller with every value filled in.
     """
 
     def __init__(
@@ -55,10 +52,10 @@ class Outcome:
         """Made by `evaluate`."""
         self.suite, self.settings, self.scenarios, self.runs = suite, settings, tuple(scenarios), runs
         self.summary, self.more = summary, dict(more or {})
-        self.names: dict[str, str] = {each["label"]: each["name"] for each in summary["disciplines"]}
-        self.disciplines = list(self.names)
+        self.names: dict[str, str] = {each["label"]: each["name"] for each in summary[f"{suite.subject}s"]}
+        self.labels = list(self.names)
         self.references: list[str] = summary["references"]
-        self.means = means(runs)
+        self.means = means(runs, suite.keys)
         self.page: Path | None = None
 
     @property
@@ -66,22 +63,25 @@ class Outcome:
         """The tables by name."""
         return {"runs": self.runs, "means": self.means, **self.more}
 
+    def rows(self, scenario: Scenario, table: str = "runs") -> pl.DataFrame:
+        """The rows of a scenario, with what the suite is for in the column `label`."""
+        own = self.tables[table].filter(pl.col("scenario") == scenario.id)
+        return own.rename({self.suite.subject: "label"})
+
     def values(self, scenario: Scenario, number: Number, label: str) -> dict[int, list[float]]:
         """A number of the overview by seed, at each point of the scenario; seeds without a value are left out."""
         if number.metric not in self.runs.columns:
             return {}
-        rows = self.runs.filter(
-            (pl.col("scenario") == scenario.id) & (pl.col("discipline") == label) & (pl.col("of") == number.of)
-        )
+        rows = self.rows(scenario).filter((pl.col("label") == label) & (pl.col("of") == number.of))
         found: dict[int, list[float]] = {}
         for seed, value in rows.select("seed", number.metric).drop_nulls().iter_rows():
             found.setdefault(seed, []).append(value)
         return {seed: values for seed, values in found.items() if len(values) == len(scenario.points)}
 
     def places(self, scenario: Scenario, number: Number) -> dict[str, Place]:
-        """What each discipline came to, by label; one without a value is left out."""
+        """What each came to, by label; one without a value is left out."""
         metric = METRICS[number.metric]
-        values = {label: self.values(scenario, number, label) for label in self.disciplines}
+        values = {label: self.values(scenario, number, label) for label in self.labels}
         scores = {
             label: {seed: _mean(map(metric.score, found)) for seed, found in by_seed.items()}
             for label, by_seed in values.items() if by_seed
@@ -105,10 +105,10 @@ class Outcome:
         return places
 
 
-def means(runs: pl.DataFrame) -> pl.DataFrame:
-    """The mean over seeds of each metric, with its interval. See `Outcome.means`."""
+def means(runs: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The mean over seeds of each metric, with its interval, by these columns. See `Outcome.means`."""
     rows = []
-    for key, part in runs.partition_by(KEYS, maintain_order=True, as_dict=True).items():
+    for key, part in runs.partition_by(keys, maintain_order=True, as_dict=True).items():
         for metric in METRICS:
             values = part[metric].drop_nulls().to_list() if metric in part.columns else []
             if values:
@@ -116,7 +116,7 @@ def means(runs: pl.DataFrame) -> pl.DataFrame:
                 ends = [None if math.isnan(each) else each for each in (found.half_width, found.low, found.high)]
                 rows.append((*key, metric, found.mean, *ends, found.count))
     numbers: dict[str, Any] = dict.fromkeys(("mean", "half_width", "low", "high"), pl.Float64) | {"seeds": pl.Int64}
-    return pl.DataFrame(rows, dict.fromkeys((*KEYS, "metric"), pl.String) | numbers, orient="row")
+    return pl.DataFrame(rows, dict.fromkeys((*keys, "metric"), pl.String) | numbers, orient="row")
 
 
 def _mean(values: Iterable[float]) -> float:

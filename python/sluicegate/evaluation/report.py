@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from .. import _core
+from ..experiments.controllers import LINUX
+from ..experiments.controllers import titles as algorithms
 from ..experiments.disciplines import titles
 from ..papers.disciplines.workloads import NAMES, STATE
 from ..quantities import uncertain
@@ -22,8 +24,7 @@ from ..reproduce.page import Report, alone, files, write_files
 from ..stats import interval
 from . import charts
 from .metrics import METRICS
-from .samples import PERIOD_S, K
-from .suite import LINK, LINKS, Scenario, Suite, declared, marks
+from .suite import DEFAULT, LINK, LINKS, Scenario, Suite, declared, marks
 
 if TYPE_CHECKING:
     from ..reproduce.claim import Verdict
@@ -34,6 +35,7 @@ NEEDS = (
     "What it remembers of flows is as in reproduce disciplines; parameters are those of the registry. What is not set "
     "is derived, or off, as the words after it say. Of a discipline of one's own the arguments are shown."
 )
+ABOUT = "Values are those of the flows under its control; what is not given is the default of Linux's hosts."
 FEW = 6
 """Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
 
@@ -68,13 +70,12 @@ def _report(done: Outcome, only: Sequence[str]) -> Report:
 
 
 def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
-    """The disciplines by the numbers that matter in these scenarios. `across`: a column for each discipline, rather
-    than a row."""
+    """Disciplines or controllers by the numbers that matter in these scenarios. `across`: a column for each of
+    them, rather than a row."""
     numbers = [(each, number, done.places(each, number)) for each in scenarios for number in each.matters]
-    labels = [_label(done, label) for label in done.disciplines]
+    labels = [_label(done, label) for label in done.labels]
     cells = [
-        [_cell(places.get(label), number.metric, number.of) for label in done.disciplines]
-        for _, number, places in numbers
+        [_cell(places.get(label), number.metric, number.of) for label in done.labels] for _, number, places in numbers
     ]
     if across:
         rows = [
@@ -83,12 +84,12 @@ def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
         ]
         return Table(("Scenario", "Weight", "What matters", *labels), tuple(rows), len(labels))
     heads = (f"{each.section} {each.title}: {number.text}" for each, number, _ in numbers)
-    return Table(("Discipline", *heads), tuple(zip(labels, *cells, strict=True)), len(numbers))
+    return Table((done.suite.subject.capitalize(), *heads), tuple(zip(labels, *cells, strict=True)), len(numbers))
 
 
 def counts(done: Outcome) -> dict[str, tuple[int, int]]:
-    """For each discipline, in how many numbers of the overview it is the best or tied with it, and of how many: of
-    those that tell disciplines apart, in which less than half of them are tied."""
+    """For each discipline or controller, in how many numbers of the overview it is the best or tied with it, and of how
+    many: of those that tell them apart, in which less than half of them are tied."""
     places = [done.places(each, number) for each in done.scenarios for number in each.matters]
     places = [place for place in places if 2 * sum(each.tied for each in place.values()) <= max(2, len(place))]
     return {
@@ -96,7 +97,7 @@ def counts(done: Outcome) -> dict[str, tuple[int, int]]:
             sum(label in place and place[label].tied for place in places),
             sum(label in place for place in places),
         )
-        for label in done.disciplines
+        for label in done.labels
     }
 
 
@@ -123,16 +124,19 @@ def _shown(values: Sequence[float], metric: str, of: str, most: int = 4) -> str:
 
 def _made(done: Outcome) -> Iterator[Made]:
     """The parts of the page."""
-    if len(done.disciplines) <= FEW:
+    if len(done.labels) <= FEW:
         yield _part("glance", "At a glance", LEGEND, table=glance(done, done.scenarios, across=True))
     else:
         for section, words in done.suite.sections.items():
             if scenarios := [each for each in done.scenarios if each.section.split(".")[0] == section]:
-                title = f"At a glance: Section {section}, {words}"
+                title = f"At a glance: {done.suite.part} {section}, {words}"
                 yield _part(f"glance-{section}", title, LEGEND, table=glance(done, scenarios, across=False))
     for each in done.scenarios:
         yield _scenario(done, each)
-    yield _part("needs", "What each discipline needs", NEEDS, table=needs(done))
+    if done.suite.subject == "discipline":
+        yield _part("needs", "What each discipline needs", NEEDS, table=needs(done))
+    else:
+        yield _part("needs", "What each controller is", ABOUT, table=controllers(done))
     yield _part("asked", "What the RFC asks for, and what is done", tally(done.suite), table=asked(done.suite))
 
 
@@ -148,14 +152,14 @@ def _scenario(done: Outcome, scenario: Scenario) -> Made:
     data = done.means.filter(pl.col("scenario") == scenario.id)
     drawing = Drawing(charts.draw(done, scenario), data, table, " ".join(_verdicts(done, scenario)))
     about = (
-        f"{scenario.about} {done.suite.title.partition(':')[0]}, Section {scenario.section}: "
+        f"{scenario.about} {done.suite.title.partition(':')[0]}, {done.suite.part} {scenario.section}: "
         f"{done.suite.weight(scenario)}; --only {scenario.id}."
     )
     return _part(scenario.id, f"{scenario.section} {scenario.title}", about, table=table, drawing=drawing)
 
 
 def _verdicts(done: Outcome, scenario: Scenario) -> Iterator[str]:
-    """A sentence for each number that matters: which discipline is the best, and which cannot be told from it."""
+    """A sentence for each number that matters: which is the best, and which cannot be told from it."""
     for number in scenario.matters:
         places = done.places(scenario, number)
         best = next((label for label, place in places.items() if place.best), None)
@@ -167,13 +171,13 @@ def _verdicts(done: Outcome, scenario: Scenario) -> Iterator[str]:
 
 
 def _metrics(done: Outcome, scenario: Scenario) -> Table:
-    """All metrics of a scenario, disciplines below one another for each kind of traffic."""
-    rows = done.runs.filter(pl.col("scenario") == scenario.id)
+    """All metrics of a scenario, disciplines or controllers below one another for each kind of traffic."""
+    rows = done.rows(scenario)
     shown = [name for name in scenario.metrics if name in rows.columns and (rows[name].fill_null(0) != 0).any()]
     head = [f"{METRICS[name].label}{f' ({unit})' if (unit := METRICS[name].unit) else ''}" for name in shown]
     points = len(scenario.points) > 1
     cells = []
-    parts = rows.partition_by("of", "point", "discipline", maintain_order=True, as_dict=True)
+    parts = rows.partition_by("of", "point", "label", maintain_order=True, as_dict=True)
     of = list(dict.fromkeys(rows["of"]))
     for traffic, point, label in sorted(parts, key=lambda key: (of.index(key[0]), [*scenario.points].index(key[1]))):
         part = parts[traffic, point, label]
@@ -181,7 +185,8 @@ def _metrics(done: Outcome, scenario: Scenario) -> Table:
         place = (traffic, point, label) if points else (traffic, label)
         texts = (_shown(each, name, traffic, 3) if each else "–" for each, name in zip(values, shown, strict=True))
         cells.append((*place, *texts))
-    first = ("Traffic", scenario.axis, "Discipline") if points else ("Traffic", "Discipline")
+    subject = done.suite.subject.capitalize()
+    first = ("Traffic", scenario.axis, subject) if points else ("Traffic", subject)
     return Table((*first, *head), tuple(cells), len(shown))
 
 
@@ -213,6 +218,16 @@ def needs(done: Outcome) -> Table:
     return Table(HEAD, tuple(rows))
 
 
+def controllers(done: Outcome) -> Table:
+    """What each congestion control is, and the values it was given."""
+    rows = [
+        (each["label"], algorithms()[each["name"]].rstrip("."), "yes" if each["flows"]["ecn"] else "no",
+         each["label"].partition(":")[2].replace(":", ", ") or "none")
+        for each in done.summary["controllers"]
+    ]  # fmt: skip
+    return Table(("Controller", "What it is", "ECN", "Values given"), tuple(rows))
+
+
 def asked(suite: Suite) -> Table:
     """All that the RFC asks for, and what is done of it."""
     rows = tuple((each.section, each.word, each.what, DONE[each.done], each.how or "–") for each in suite.asks)
@@ -228,20 +243,24 @@ def tally(suite: Suite) -> str:
 def _paper(done: Outcome) -> Paper:
     """What the page's form asks for."""
     suite = done.suite
-    asked = [label for label in done.disciplines if label not in done.references]
-    names = "all" if asked == [*NAMES] else f'"{",".join(asked)}"'
+    asked = [label for label in done.labels if label not in done.references]
+    everyone = [*NAMES] if suite.subject == "discipline" else [*LINUX]
+    names = "all" if asked == everyone else f'"{",".join(asked)}"'
+    names += "" if suite.name == DEFAULT else f" --suite {suite.name}"
 
+    first = suite.scenarios[0].section
+    folder = "evaluate" if suite.name == DEFAULT else suite.name
     sets = "".join(f"--set {shlex.quote(each)} " for each in done.summary.get("sets", ()))
 
     def summary(_: Sequence[Verdict]) -> str:
         ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
-        words = [f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8]]
-        return f"Best, or not told apart from the best, in the numbers that tell disciplines apart: {'; '.join(words)}."
+        words = "; ".join(f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8])
+        return f"Best, or not told apart from the best, in the numbers that tell {suite.subject}s apart: {words}."
 
     return Paper(
         name=suite.name, title=suite.title, citation=suite.citation, short=done.settings, full=suite.settings,
         choices=[Choice(*each) for each in suite.choices], package=__package__ or "", summary=summary, word="RFC",
-        commands=tuple(f'sluicegate evaluate {names} {sets}{more}-o out/evaluate' for more in ("", "--only 8.2 ")),
+        commands=tuple(f"sluicegate evaluate {names} {sets}{more}-o out/{folder}" for more in ("", f"--only {first} ")),
     )  # fmt: skip
 
 
@@ -256,8 +275,7 @@ def lengths(done: Outcome) -> dict[str, str]:
         whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
         runs += f": not the suite's own {whole}, so that intervals are wider and slow effects may not show"
     changed = ", ".join(done.summary.get("sets", ()))
-    goodput = f"every {PERIOD_S:g} s, {K} base round trips of 100 ms, for all disciplines (Sec. 2.7)"
-    return {"Runs": runs, "Goodput": goodput} | (
+    return {"Runs": runs, "Goodput": done.suite.periods} | (
         {"Changed": f"{changed}: these are not the suite's own scenarios"} if changed else {}
     )
 
@@ -268,5 +286,5 @@ def _provenance(done: Outcome) -> dict[str, str]:
         "Suite": done.suite.name,
         "Seeds": ", ".join(map(str, done.settings.seeds)),
         "Intervals": "Student's t over seeds, 95 %",
-        "Disciplines": ", ".join(_label(done, label) for label in done.disciplines),
+        f"{done.suite.subject.capitalize()}s": ", ".join(_label(done, label) for label in done.labels),
     }

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 from ..page import Table
 from ..reproduce import Settings
 from ..result_object import Frames, ResultObject, read_summary, read_table
-from . import charts, report
+from . import charts, congestion_control, report, rfc7928
 from .outcome import Outcome
-from .rfc7928 import SUITE
 from .suite import DRAWN_ONCE, TABLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUITES = {SUITE.name: SUITE}
+SUITES = {each.name: each for each in (rfc7928.SUITE, congestion_control.SUITE)}
 """Every suite, by its name."""
 
 MORE = (*TABLES[1:], *DRAWN_ONCE)
@@ -31,7 +30,7 @@ class Evaluation(Outcome, ResultObject):
     @classmethod
     def read(cls, directory: str | Path) -> Evaluation:
         """What `write` wrote, or `evaluate` with `out`. Raises OSError, and ValueError when the folder holds none."""
-        summary = read_summary(directory, "an evaluation", ("version", "suite", "scenarios", "seeds", "disciplines"))
+        summary = read_summary(directory, "an evaluation", ("version", "suite", "scenarios", "seeds"))
         suite = SUITES[summary["suite"]]
         settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
         scenarios = [each for each in suite.scenarios if each.id in summary["scenarios"]]
@@ -60,8 +59,8 @@ class Evaluation(Outcome, ResultObject):
         return charts.draw(self, known[scenario] if scenario is not None else self.scenarios[0])
 
     def overview(self) -> Table:
-        """The disciplines by the numbers that matter."""
-        return report.glance(self, self.scenarios, len(self.disciplines) <= report.FEW)
+        """Disciplines or controllers by the numbers that matter."""
+        return report.glance(self, self.scenarios, len(self.labels) <= report.FEW)
 
     def __repr__(self) -> str:
         return f"<sluicegate.Evaluation {self.suite.name}: {len(self.scenarios)} scenarios, {', '.join(self.names)}>"

@@ -18,8 +18,9 @@ from typing import Any, Literal
 
 from .. import _core
 from .._generated import Dumbbell, Source, Tcp
+from ..experiments.controllers import Controller
 from ..experiments.disciplines import Choice
-from ..experiments.engine import Experiment, Sets
+from ..experiments.engine import Derive, Experiment, Sets
 from ..papers.disciplines.workloads import Workload
 from ..quantities import quantity
 from ..reproduce import Settings
@@ -40,6 +41,12 @@ MOST_PACKETS = 2_000_000
 TABLES = ("metrics", "transfers", "distributions")
 DRAWN_ONCE = ("courses",)
 """What is kept of each run, and what of the first seed's alone: see `derive`."""
+
+Subject = Choice | Controller
+"""What a suite is run on."""
+
+DEFAULT = "rfc7928"
+"""The suite that is meant where none is named."""
 
 LINKS = "link"
 """The traffic of a `Number` that is of the first link under study."""
@@ -157,8 +164,9 @@ class Scenario:
                 )
         return replace(self, changed=(*self.changed, *sets))
 
-    def sets(self, choice: Choice, point: str = "") -> Sets:
+    def sets(self, choice: Subject, point: str = "") -> Sets:
         """The overrides that put a discipline in its places."""
+        assert isinstance(choice, Choice)
         changed = (pair for pair in self.changed if pair[0].startswith("queue."))
         own = (*changed, *choice.sets, *(marking(choice.name) if self.marks else ()))
         return tuple(
@@ -181,20 +189,11 @@ class Scenario:
                 found.append((key, value))
         return tuple(found)
 
-    def experiments(self, given: Sequence[Choice], settings: Settings) -> dict[tuple[str, str, str], Experiment]:
-        """Its runs, by scenario, point and discipline."""
+    def experiments(self, given: Sequence[Subject], settings: Settings) -> dict[tuple[str, str, str], Experiment]:
+        """Its runs, by scenario, point, and discipline or controller."""
         settings = self.lasting(settings)
         flows = self.flows(settings)
-        transfers = [(number, each) for number, each in enumerate(flows.values()) if isinstance(each, Tcp)]
-        made = partial(
-            derive,
-            measured_s=settings.measured_s,
-            warmup_s=settings.warmup_s,
-            sample_s=settings.sample_s,
-            sized=tuple(number for number, each in transfers if each.size is not None),
-            lasting=tuple(number for number, each in transfers if each.size is None and each.stop is None),
-            phases=self.phases,
-        )
+        made = self.derived(settings, flows)
         keep: dict[str, tuple[str, ...] | None] = dict.fromkeys(TABLES)
         if self.phases is not None:
             keep |= dict.fromkeys(DRAWN_ONCE)
@@ -203,10 +202,24 @@ class Scenario:
         return {
             (self.id, point, choice.label): Experiment(
                 " · ".join(part for part in (self.id, point, choice.label) if part), text, PYTHON,
-                (*common, *sets, *self.sets(choice, point)), keep, choice.queue, made, DRAWN_ONCE,
+                (*common, *sets, *self.sets(choice, point)), keep,
+                choice.queue if isinstance(choice, Choice) else None, made, DRAWN_ONCE,
             )
             for choice in given for point, sets in self.points.items()
         }  # fmt: skip
+
+    def derived(self, settings: Settings, flows: Mapping[str, Source]) -> Derive:
+        """What is kept of a run of it, as long as these settings say."""
+        transfers = [(number, each) for number, each in enumerate(flows.values()) if isinstance(each, Tcp)]
+        return partial(
+            derive,
+            measured_s=settings.measured_s,
+            warmup_s=settings.warmup_s,
+            sample_s=settings.sample_s,
+            sized=tuple(number for number, each in transfers if each.size is not None),
+            lasting=tuple(number for number, each in transfers if each.size is None and each.stop is None),
+            phases=self.phases,
+        )
 
 
 @dataclass(frozen=True)
@@ -221,11 +234,18 @@ class Asked:
     how: str
 
 
+def asked_table(table: str) -> tuple[Asked, ...]:
+    """The rows of a table: section, word, what is asked, whether it is done, and how, between bars."""
+    rows = (tuple(cell.strip() for cell in row.split("|")) for row in table.strip().splitlines())
+    return tuple(Asked(*row) for row in rows)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class Suite:
-    """The scenarios of an RFC, and its sections by number. `asks`: all that the RFC asks for, and what is done of it.
-    `weights`: how much weight it gives to a section, in its words. `choices`: what it leaves open. `settings` and
-    `quick`: how long and how often."""
+    """The scenarios of an RFC, and its sections by number. `subject`: what it is run on, and `references`: those that
+    are run beside a person's. `part`: what the RFC calls a section. `asks`: all that the RFC asks for, and what is done
+    of it. `weights`: how much weight it gives to a section, in its words. `choices`: what it leaves open. `settings`
+    and `quick`: how long and how often. `periods`: how often goodput is sampled, in words."""
 
     name: str
     title: str
@@ -237,6 +257,15 @@ class Suite:
     choices: tuple[tuple[str, str, str, str], ...]
     settings: Settings
     quick: Settings
+    periods: str
+    subject: Literal["discipline", "controller"] = "discipline"
+    references: tuple[str, ...] = ("drop_tail", "fq_codel")
+    part: str = "Section"
+
+    @property
+    def keys(self) -> tuple[str, str, str, str]:
+        """The columns that say what a row is of; a run of it has a seed besides."""
+        return "scenario", "point", self.subject, "of"
 
     def weight(self, scenario: Scenario) -> str:
         """The weight of the section that a scenario belongs to, or of the least one around it; "-" without."""

@@ -167,29 +167,37 @@ def find(wanted: Queue | None, among: Sequence[Choice]) -> Choice:
     raise _core.ScenarioError(f'baseline "{label}": not among the disciplines; {hint}')
 
 
-def _parsed(text: str) -> Choice:
-    """One discipline of a text."""
+def parsed(text: str, what: str, example: str) -> tuple[str, str, dict[str, str]]:
+    """Label, name and values of one entry of a text. `what` it is and an `example` of it are for messages.
+
+    Raises `ScenarioError` for what is not as the module says.
+    """
     name, *pairs = (part.strip() for part in text.split(":"))
+    entry = f'{what} "{text.strip()}"'
     if name.endswith(".py"):
         if not pairs or "=" in pairs[0] or not pairs[0]:
-            raise _core.ScenarioError(f'discipline "{text.strip()}": name the class too, such as {name}:MyAqm')
+            raise _core.ScenarioError(f"{entry}: name the class too, such as {name}:MyAqm")
         name = f"{name}:{pairs.pop(0)}"
-    if name.endswith(".rs"):
-        why = "one in Rust is built in, and then known by its name: see docs/rust-discipline.md"
-        raise _core.ScenarioError(f'discipline "{text.strip()}": {why}')
     if not name:
-        raise _core.ScenarioError(f'discipline "{text.strip()}": the name is missing, as in red,choke:candidates=2')
+        raise _core.ScenarioError(f"{entry}: the name is missing, as in {example}")
     values: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not (key and equals and value):
-            raise _core.ScenarioError(
-                f'discipline "{text.strip()}": "{pair}" must be KEY=VALUE, as in choke:candidates=2:limit=500'
-            )
+            raise _core.ScenarioError(f'{entry}: "{pair}" must be KEY=VALUE, as in {example}')
         if key in values:
-            raise _core.ScenarioError(f'discipline "{text.strip()}": {key} is given twice')
+            raise _core.ScenarioError(f"{entry}: {key} is given twice")
         values[key] = value
-    return Choice(":".join([name, *(f"{key}={value}" for key, value in values.items())]), name, tuple(values.items()))
+    return ":".join([name, *(f"{key}={value}" for key, value in values.items())]), name, values
+
+
+def _parsed(text: str) -> Choice:
+    """One discipline of a text."""
+    if text.partition(":")[0].strip().endswith(".rs"):
+        why = "one in Rust is built in, and then known by its name: see docs/rust-discipline.md"
+        raise _core.ScenarioError(f'discipline "{text.strip()}": {why}')
+    label, name, values = parsed(text, "discipline", "choke:candidates=2:limit=500")
+    return Choice(label, name, tuple(values.items()))
 
 
 def _stated(given: Discipline | AqmFactory, argument: str) -> Choice:

@@ -4,6 +4,7 @@ open."""
 
 from __future__ import annotations
 
+from ..samples import PERIOD_S, K
 from ..suite import FULL, QUICK, Suite
 from . import section3, section4, section5, section6, section7, section8, section9
 from .asked import ASKED, WEIGHTS
@@ -89,4 +90,5 @@ SUITE = Suite(
     ),
     settings=FULL,
     quick=QUICK,
+    periods=f"every {PERIOD_S:g} s, {K} base round trips of 100 ms, for all disciplines (Sec. 2.7)",
 )  # fmt: skip

@@ -9,7 +9,7 @@ it asks of those who propose a discipline is here asked of this package.
 
 from __future__ import annotations
 
-from ..suite import Asked
+from ..suite import asked_table
 
 WEIGHTS = {
     "3.1": "not in Fig. 4: should be considered",
@@ -140,5 +140,5 @@ TABLE = """
 13 | may | the weight of each scenario | done | beside each scenario, `evaluate --list`
 """  # noqa: E501
 
-ASKED = tuple(Asked(*(cell.strip() for cell in row.split("|"))) for row in TABLE.strip().splitlines())  # type: ignore[arg-type]
+ASKED = asked_table(TABLE)
 """In the order of the RFC."""
