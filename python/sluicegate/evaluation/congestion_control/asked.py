@@ -27,7 +27,7 @@ TABLE = """
 5033 (3) | should | a range of bandwidths and round trips | done | `rate-1m` to `rate-10g`, `round-trip`
 5033 (3) | should | levels of traffic on the reverse path | partly | `reverse-traffic`, one level
 5033 (3) | should | levels of statistical multiplexing | done | `many`, `collapse`
-5033 (3) | should | different queueing mechanisms, RED and Drop-Tail especially | done | `queues`, `ecn`, `l4s`; policers are not among them
+5033 (3) | should | different queueing mechanisms, RED and Drop-Tail especially | done | `queues`, `ecn`, `l4s`, `policer`
 5033 (3) | should | characterize where it does not perform well | done | the report's tables: each number beside Reno's and CUBIC's
 5033 (4) | should | full backoff, or a stop above some drop rate | done | `collapse`
 5033 (5) | should | how bandwidth is shared among flows of the same kind | done | `many`, `convergence`, `round-trip-fairness`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._generated import Dumbbell
+from ..._generated import Dumbbell, Shaper
 from ...papers.disciplines.workloads import Workload
 from ..suite import LINKS, Number
 from .scenario import RTT, TESTED, ControlScenario, buffers, chunks, disciplines, flow, packets
@@ -69,6 +69,17 @@ SCENARIOS = (
         points={
             jitter: (("network.jitter", jitter), ("network.reordering", "true")) for jitter in ("1 ms", "5 ms", "20 ms")
         }, axis="Up to",
+    ),
+    ControlScenario(
+        "policer", "2", "Policers",
+        "One flow meets a policer of 10 Mbit/s on a path of 100: a token bucket that drops what it has no tokens for, "
+        "with room for one packet that waits. Buckets hold what it passes in 5, 50 and 200 ms.",
+        lambda settings: {TESTED: flow()}, (*GOT[:1], Number(TESTED, "loss_ratio")),
+        network=Dumbbell(rate="100 Mbit/s", delay="1 ms", access_rate="100 Mbit/s", shaper=Shaper(rate="10 Mbit/s")),
+        queue='[queue]\ndiscipline = "drop_tail"\nlimit = 1\n', link=Workload("", "10 Mbit/s", 1, 1, "40 ms", 1),
+        points={
+            f"{ms} ms": (("network.shaper.burst", f"{ms * 1250} B"),) for ms in (5, 50, 200)
+        }, axis="Bucket",
     ),
     of_trace("lte", Dumbbell(trace="lte", delay="25 ms"),
              "It falls to nothing for tenths of a second and rises to four times its mean."),
