@@ -360,7 +360,7 @@ def test_what_is_kept_is_not_run_again(made: tuple[Evaluation, Path]) -> None:
     assert contents(out) == before
     more = sg.evaluate("choke", out=out, settings=TINY, only=["bursts-2"], progress=lambda *each: told.append(each[2]))
     assert told == ["bursts-2 · choke"] * 2, "the references are there"
-    assert more.disciplines == ["choke", "drop_tail", "fq_codel"]
+    assert more.labels == ["choke", "drop_tail", "fq_codel"]
 
 
 def test_a_discipline_in_python_is_evaluated_wherever_it_stands(tmp_path: Path) -> None:
@@ -397,14 +397,14 @@ def test_a_class_is_evaluated() -> None:
     own = sg.evaluate(Tail, settings=settings, only=["mild", "4.6"], alone=True, jobs=1)
     rust = sg.evaluate("drop_tail", settings=settings, only=["mild", "4.6"], alone=True)
     drop = [name for name in rust.runs.columns if name != "discipline"]
-    assert own.disciplines == ["Tail"]
+    assert own.labels == ["Tail"]
     assert own.runs.select(drop).equals(rust.runs.select(drop)), "with the limit of the suite"
 
 
 def test_objects_are_evaluated_beside_classes() -> None:
     settings = Settings((1,), 2, 0.5, 0.1)
     done = sg.evaluate([sg.Red(limit=50), Tail, "pie:limit=50"], settings=settings, only=["friendly"], jobs=1)
-    assert done.disciplines == ["red:limit=50", "Tail", "pie:limit=50", "drop_tail", "fq_codel"]
+    assert done.labels == ["red:limit=50", "Tail", "pie:limit=50", "drop_tail", "fq_codel"]
 
 
 def test_runs_have_another_length_when_it_is_asked_for() -> None:
@@ -533,7 +533,7 @@ def test_a_mistake_is_answered_before_anything_runs(given: Any, more: Any, error
 def test_the_command_says_what_it_runs_and_what_came_of_it(sluicegate: Program, tmp_path: Path) -> None:
     done = sluicegate("evaluate", "red", "--quick", "--seeds", "1", "--only", "friendly", "-o", "out")
     assert done.returncode == 0, done.stderr
-    assert "3 runs of 60 s, about " in done.stdout
+    assert "3 runs of up to 60 s, about " in done.stdout
     assert "out/report-friendly.html" in done.stdout
     assert (tmp_path / "out/report-friendly.html").is_file()
     assert "fq_codel" in done.stdout

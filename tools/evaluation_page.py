@@ -1,64 +1,98 @@
-"""Write docs/evaluation-results.md, the results of all disciplines, from what `sluicegate evaluate all` has written;
-and docs/evaluation-rfc7928.md, what the RFC asks for beside what is done.
+"""Write the pages of a suite: the results of all that it can be run on, from what `sluicegate evaluate all` has
+written, and what the RFCs ask for beside what is done.
 
-sluicegate evaluate all -o out/evaluate && python tools/evaluation_page.py [out/evaluate]
-python tools/evaluation_page.py --rfc       # the second page alone
+sluicegate evaluate all -o out/evaluate && python tools/evaluation_page.py out/evaluate
+sluicegate evaluate all --suite congestion-control -o out/cc && python tools/evaluation_page.py out/cc
+python tools/evaluation_page.py --asked       # the second pages alone, of both suites
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from sluicegate.evaluation import report
+from sluicegate.evaluation import congestion_control, report, rfc7928
 from sluicegate.evaluation.evaluate import read
-from sluicegate.evaluation.rfc7928 import SUITE
 from sluicegate.evaluation.suite import Suite
 from sluicegate.reproduce import Table
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, LIST = DOCS / "evaluation-results.md", DOCS / "evaluation-rfc7928.md"
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The pages of a suite. `manual`: the page that says how it is run; `rfcs`: what asks; `about` and `weights`: words
+    of the second page."""
+
+    results: str
+    asked: str
+    manual: str
+    title: str
+    rfcs: str
+    about: str
+    weights: str
+    command: str = "sluicegate evaluate all"
+
+
+PAGES = {
+    rfc7928.SUITE.name: Pages(
+        "evaluation-results.md", "evaluation-rfc7928.md", "evaluate.md", "All disciplines under RFC 7928", "RFC 7928",
+        "All that RFC 7928 asks of who characterizes a queue discipline, in its order, with its own word, and what "
+        "`sluicegate evaluate` does of it. What it asks of who proposes a discipline is here asked of the manual.",
+        "As Fig. 4 of the RFC has it.",
+    ),
+    congestion_control.SUITE.name: Pages(
+        "evaluation-congestion-control.md", "evaluation-rfc5033.md", "evaluate-congestion-control.md",
+        "All congestion controls under RFC 5033", "RFC 5033 and RFC 5166",
+        "What RFC 5033 asks of a new congestion control, by guideline, the metrics that RFC 5166 discusses, "
+        "and what `sluicegate evaluate --suite congestion-control` does of it. RFC 5033 has guidelines, not requirements "
+        "for scenarios; words are those of its sentences. RFC 9743, which took its place in 2025, was not at hand.",
+        "As Sec. 4 of RFC 5033 has it: the minimum for a widespread deployment, and what must be evaluated besides.",
+        "sluicegate evaluate all --suite congestion-control",
+    ),
+}  # fmt: skip
 
 
 def lines(folder: Path) -> Iterator[str]:
-    """The page, line by line."""
+    """The page of results, line by line."""
     done = read(folder)
+    suite, pages = done.suite, PAGES[done.suite.name]
     of, seeds = done.settings, len(done.settings.seeds)
-    yield "<!-- Written by tools/evaluation_page.py from the tables of `sluicegate evaluate all`. -->"
-    yield "# All disciplines under RFC 7928\n"
+    yield f"<!-- Written by tools/evaluation_page.py from the tables of `{pages.command}`. -->"
+    yield f"# {pages.title}\n"
     yield (
-        f"`sluicegate evaluate all` by version {done.summary['version']}: {seeds} seeds, {of.duration_s:g} s each, the "
-        f"first {of.warmup_s:g} s not measured. [Evaluating](evaluate.md) says what is run and how to read it.\n"
+        f"`{pages.command}` by version {done.summary['version']}: {seeds} seeds, {of.duration_s:g} s each, the "
+        f"first {of.warmup_s:g} s not measured. [Evaluating]({pages.manual}) says what is run and how to read it.\n"
     )
     yield f"{report.LEGEND}\n"
-    yield "Of the numbers that tell disciplines apart, in which less than half of them are tied:\n"
+    yield f"Of the numbers that tell {suite.subject}s apart, in which less than half of them are tied:\n"
     rows = ((label, str(tied), str(all_)) for label, (tied, all_) in report.counts(done).items())
-    yield from table(Table(("Discipline", "Best or tied", "Of"), tuple(rows), 2))
-    for section, words in done.suite.sections.items():
-        yield f"\n## Section {section}: {words}\n"
+    yield from table(Table((suite.subject.capitalize(), "Best or tied", "Of"), tuple(rows), 2))
+    for section, words in suite.sections.items():
+        yield f"\n## {suite.part.capitalize()} {section}: {words}\n"
         scenarios = [each for each in done.scenarios if each.section.split(".")[0] == section]
         yield from table(report.glance(done, scenarios, across=False))
-    yield "\n## What each discipline needs\n"
-    yield f"{report.NEEDS}\n"
-    yield from table(report.needs(done))
-    yield f"\n{report.tally(done.suite)} [What RFC 7928 asks for]({LIST.name}) lists them, and what it leaves open."
+    needs = report.needs_of(done)
+    yield f"\n## {needs.title}\n"
+    yield f"{needs.caption}\n"
+    yield from table(needs.table)
+    yield f"\n{report.tally(suite)} [What {pages.rfcs} asks for]({pages.asked}) lists them, and what it leaves open."
 
 
 def asked(suite: Suite) -> Iterator[str]:
-    """The page of what the RFC asks for, line by line."""
-    yield "<!-- Written by tools/evaluation_page.py --rfc from python/sluicegate/evaluation/rfc7928. -->"
-    yield "# What RFC 7928 asks for\n"
-    yield (
-        "All that RFC 7928 asks of who characterizes a queue discipline, in its order, with its own word, and what "
-        "`sluicegate evaluate` does of it. What it asks of who proposes a discipline is here asked of the manual. "
-        f"{report.tally(suite)} [Evaluating](evaluate.md) says how scenarios are run.\n"
-    )
+    """The page of what the RFCs ask for, line by line."""
+    pages = PAGES[suite.name]
+    package = suite.name.replace("-", "_")
+    yield f"<!-- Written by tools/evaluation_page.py --asked from python/sluicegate/evaluation/{package}. -->"
+    yield f"# What {pages.rfcs} asks for\n"
+    yield f"{pages.about} {report.tally(suite)} [Evaluating]({pages.manual}) says how scenarios are run.\n"
     yield from table(report.asked(suite))
     yield "\n## The weight of each scenario\n"
-    yield "As Fig. 4 of the RFC has it.\n"
+    yield f"{pages.weights}\n"
     rows = tuple((f"`{each.id}`", each.section, each.title, suite.weight(each)) for each in suite.scenarios)
-    yield from table(Table(("Scenario", "Section", "Title", "Weight"), rows))
+    yield from table(Table(("Scenario", suite.part.capitalize(), "Title", "Weight"), rows))
     yield "\n## What the RFC leaves open\n"
     yield from table(Table(("What", "The RFC", "Here", "Why"), suite.choices))
 
@@ -71,6 +105,9 @@ def table(of: Table) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    LIST.write_text("\n".join(asked(SUITE)) + "\n", "utf-8")
-    if sys.argv[1:] != ["--rfc"]:
-        PAGE.write_text("\n".join(lines(Path(sys.argv[1] if sys.argv[1:] else "out/evaluate"))) + "\n", "utf-8")
+    for each in (rfc7928.SUITE, congestion_control.SUITE):
+        (DOCS / PAGES[each.name].asked).write_text("\n".join(asked(each)) + "\n", "utf-8")
+    for folder in sys.argv[1:]:
+        if folder != "--asked":
+            page = DOCS / PAGES[read(folder).suite.name].results
+            page.write_text("\n".join(lines(Path(folder))) + "\n", "utf-8")

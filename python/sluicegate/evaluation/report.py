@@ -7,6 +7,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,10 +134,8 @@ def _made(done: Outcome) -> Iterator[Made]:
                 yield _part(f"glance-{section}", title, LEGEND, table=glance(done, scenarios, across=False))
     for each in done.scenarios:
         yield _scenario(done, each)
-    if done.suite.subject == "discipline":
-        yield _part("needs", "What each discipline needs", NEEDS, table=needs(done))
-    else:
-        yield _part("needs", "What each controller is", ABOUT, table=controllers(done))
+    of = needs_of(done)
+    yield _part("needs", of.title, of.caption, table=of.table)
     yield _part("asked", "What the RFC asks for, and what is done", tally(done.suite), table=asked(done.suite))
 
 
@@ -188,6 +187,22 @@ def _metrics(done: Outcome, scenario: Scenario) -> Table:
     subject = done.suite.subject.capitalize()
     first = ("Traffic", scenario.axis, subject) if points else ("Traffic", subject)
     return Table((*first, *head), tuple(cells), len(shown))
+
+
+@dataclass(frozen=True)
+class Needs:
+    """A table of what the disciplines or controllers are, with its title and what it shows."""
+
+    title: str
+    caption: str
+    table: Table
+
+
+def needs_of(done: Outcome) -> Needs:
+    """What each discipline needs, or what each controller is."""
+    if done.suite.subject == "discipline":
+        return Needs("What each discipline needs", NEEDS, needs(done))
+    return Needs("What each controller is", ABOUT, controllers(done))
 
 
 def needs(done: Outcome) -> Table:

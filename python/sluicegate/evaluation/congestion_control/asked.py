@@ -24,7 +24,7 @@ TABLE = """
 5033 (2) | should | significantly slow links | done | `rate-1m`, `collapse`
 5033 (2) | may | multipath routing within a connection | partly | `reordering`; all packets take one path
 5033 (2) | may | for explicit feedback: queues below IP, tunnels | not done |
-5033 (3) | should | a range of bandwidths and round trips | done | `rate-1m` to `rate-10g`, `round-trip`
+5033 (3) | should | a range of bandwidths and round trips | done | `rate-1m`, `rate-10m`, `rate-100m`, `rate-1g`, `rate-10g`, `round-trip`
 5033 (3) | should | levels of traffic on the reverse path | partly | `reverse-traffic`, one level
 5033 (3) | should | levels of statistical multiplexing | done | `many`, `collapse`
 5033 (3) | should | different queueing mechanisms, RED and Drop-Tail especially | done | `queues`, `ecn`, `l4s`, `policer`
