@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sluicegate.evaluation import congestion_control, report, rfc7928
 from sluicegate.evaluation.evaluate import read
@@ -21,8 +21,7 @@ from sluicegate.reproduce import Table
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@dataclass(frozen=True)
-class Pages:
+class Pages(NamedTuple):
     """The pages of a suite. `manual`: the page that says how it is run; `rfcs`: what asks; `about` and `weights`: words
     of the second page."""
 
@@ -47,8 +46,8 @@ PAGES = {
         "evaluation-congestion-control.md", "evaluation-rfc5033.md", "evaluate-congestion-control.md",
         "All congestion controls under RFC 5033", "RFC 5033 and RFC 5166",
         "What RFC 5033 asks of a new congestion control, by guideline, the metrics that RFC 5166 discusses, "
-        "and what `sluicegate evaluate --suite congestion-control` does of it. RFC 5033 has guidelines, not requirements "
-        "for scenarios; words are those of its sentences. RFC 9743, which took its place in 2025, was not at hand.",
+        "and what `sluicegate evaluate --suite congestion-control` does of it. RFC 5033 has guidelines, "
+        "not requirements; words are those of its sentences. RFC 9743, which took its place in 2025, was not at hand.",
         "As Sec. 4 of RFC 5033 has it: the minimum for a widespread deployment, and what must be evaluated besides.",
         "sluicegate evaluate all --suite congestion-control",
     ),
