@@ -10,27 +10,38 @@ import typer
 from .common import Quiet, Refusal, answers, app, print_table
 
 if TYPE_CHECKING:
-    from ..learn.model import Learnt
+    from collections.abc import Sequence
+
+    from ..learn.measurements import Measured
+    from ..learn.model import Learnt, Unknown
+
+DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP = "down", "up", "rtt", "queue down", "queue up"
 
 
 @app.command(
-    short_help="Learn a scenario of a link, its queue and its traffic from captures before and behind the queue.",
+    short_help="Learn a scenario of a link, its queue and its traffic from captures, or of a line from measurements.",
     epilog="""Examples:
 
 \b
 sluicegate learn lan.pcap wan.pcap -o learnt.toml
 sluicegate learn router.pcapng --inside 192.168.0.0/16 -o learnt.toml
+sluicegate learn rrul.flent.gz ping.txt iperf3.json --access fibre -o learnt.toml
+sluicegate learn --down "93 Mbit/s" --up "18 Mbit/s" --rtt "19 ms" --rtt-up "340 ms" -o learnt.toml
 """,
 )
 @answers
 def learn(
-    captures: Annotated[
-        list[str],
-        typer.Argument(metavar="CAPTURE...", help="pcap or pcapng files: before the queue, behind it, the way back."),
-    ],
     out: Annotated[
         Path, typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here, what it needs beside it.")
     ],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Captures, pcap or pcapng, before the queue, behind it, and of the way back; or results of iperf3 -J, "
+            "Flent, ping, irtt, tc -s -j qdisc, networkQuality -c.",
+        ),
+    ] = None,
     inside: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,6 +54,14 @@ def learn(
     keep_addresses: Annotated[
         bool, typer.Option("--keep-addresses", help="Name the addresses of each group in comments.")
     ] = False,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Of downloads, as a speed test shows it.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Of uploads.")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip without load.")] = None,
+    rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a download.")] = None,
+    rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during an upload.")] = None,
+    access: Annotated[
+        str | None, typer.Option(metavar="ACCESS", help="Without captures: the kind of line, as for new home. [docsis]")
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Simulate what was learnt, and set it beside the captures.")
     ] = False,
@@ -57,24 +76,48 @@ def learn(
     """Learn rate, framing, buffer, discipline, base round trips and traffic; nothing of what packets carry is kept.
 
     Senders of the scenario react, those of a replay do not. What captures do not tell is said with its range.
+    Measurements tell rates, round trips and buffer of an access line; who uses it is then as for new home.
     """
     from ..io import staged_file
     from ..learn import beside, page
     from ..learn.learnt import learn as learn_from
+    from ..learn.line import fill, from_measurements
+    from ..learn.measurements import is_measurement
     from ..learn.write import write
     from ..scenario import check as check_scenario
 
+    texts = [file for file in files or () if is_measurement(file)]
+    captures = [file for file in files or () if file not in texts]
+    measured = _measured(texts, {DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up})
+    if not captures and not measured.readings and not measured.shapers:
+        raise Refusal("name captures or results of measurements, or give --down and --up")
+    if captures and access is not None:
+        raise Refusal("--access is of measurements alone: leave it out, captures tell the framing")
+    if not captures:
+        for name, asked in {"--check": check, "--report": report, "--inside": inside}.items():
+            if asked:
+                raise Refusal(f"{name} is of captures: leave it out")
+        told = from_measurements(measured, access=access or "docsis")
+        check_scenario(told.text)
+        with staged_file(out) as staged:
+            staged.write_text(told.text, "utf-8")
+        if not quiet:
+            print("\n".join(told.said))
+            print_unknown(told.unknown, told.remarks)
+            print(f"written: {out}")
+        return
     if disciplines is not None and not (check or report):
         raise Refusal("--disciplines: give --check or --report, too")
     done = learn_from(captures, inside=inside or (), on_jump=on_jump)
-    files = write(done, out, keep_addresses)
+    fill(done, measured)
+    written = write(done, out, keep_addresses)
     check_scenario(out)
     listed = [each.strip() for each in disciplines.split(",")] if disciplines else []
     sides = beside.beside(done, out, listed) if check or report else []
     if report is not None:
         with staged_file(report) as staged:
             staged.write_text(page.page(done, sides, out.read_text("utf-8")).html(), "utf-8")
-        files.append(report)
+        written.append(report)
     if quiet:
         return
     print_learnt(done)
@@ -83,8 +126,32 @@ def learn(
         print_table(list(table.head), [list(row) for row in table.rows], whole=True)
         for line in page.lines(sides):
             print(line)
-    for file in files:
-        print(f"written: {file}")
+    for path in written:
+        print(f"written: {path}")
+
+
+def _measured(files: Sequence[str], given: dict[str, str | None]) -> Measured:
+    """The readings of files, and of what was given by hand: the rate of each direction, and round trips."""
+    from ..learn import measurements
+    from ..quantities import quantity
+
+    done = measurements.read(files)
+    numbers: dict[str, float] = {}
+    for key, text in given.items():
+        if text is not None:
+            name = {QUEUE_DOWN: "rtt-down", QUEUE_UP: "rtt-up"}.get(key, key)
+            rate = key in (DOWN, UP)
+            value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
+            numbers[key] = float(value) if rate else value / 1e6
+    for key in (QUEUE_DOWN, QUEUE_UP):
+        if key in numbers:
+            base = min((numbers[RTT],) if RTT in numbers else [each.value for each in done.of(RTT)], default=None)
+            if base is None or numbers[key] <= base:
+                raise Refusal(f"--rtt-{key.partition(' ')[2]}: must be above a round trip without load: give --rtt too")
+            numbers[key] -= base
+    hand = measurements.by_hand({key: (str(given[key]), value) for key, value in numbers.items()})
+    done.readings += hand.readings
+    return done
 
 
 def print_learnt(done: Learnt) -> None:
@@ -108,7 +175,12 @@ def print_learnt(done: Learnt) -> None:
         print(f"base round trips: {min(done.rtts_ms.values()):.2f} to {max(done.rtts_ms.values()):.2f} ms")
     for group in done.groups:
         print(f"{group.name}: {group.kind}, {'down' if group.down else 'up'}, {group.count}: {group.said}")
-    for unknown in done.unknown:
-        print(f"not known: {unknown.key}, {unknown.low} to {unknown.high}: {unknown.why}")
-    for remark in done.remarks:
+    print_unknown(done.unknown, done.remarks)
+
+
+def print_unknown(unknown: Sequence[Unknown], remarks: Sequence[str]) -> None:
+    """Print what is not known, and what is to be known of the files."""
+    for each in unknown:
+        print(f"not known: {each.key}, {each.low} to {each.high}: {each.why}")
+    for remark in remarks:
         print(f"warning: {remark}")

@@ -72,6 +72,7 @@ def access_line(
     calls: int = 2,
     games: int = 1,
     uploads: int = 1,
+    buffer_ms: float | None = None,
 ) -> str:
     """The text of a scenario of a home's access line, for a file, or for `run`, `compare` and `recommend` as it is.
 
@@ -79,7 +80,8 @@ def access_line(
     its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
     (default: that of the kind): its median is the scenario's. `access`: dsl, docsis, fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
-    of one device that sends a backup or photographs.
+    of one device that sends a backup or photographs. `buffer_ms`: what the modem holds, where that was measured
+    (default: 250, or ten packets).
 
     Raises `ScenarioError` that says which argument is wrong.
     """
@@ -122,9 +124,11 @@ def access_line(
     parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *grants]))
     queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
     parts.append(_table("[queue]", "", queue))
-    held_ms = max(MODEM_BUFFER_MS, math.ceil(10 * 8000 * PACKET / slow))  # ten packets on the slowest lines
+    least_ms = math.ceil(10 * 8000 * PACKET / slow)  # ten packets on the slowest lines
+    held_ms = max(MODEM_BUFFER_MS, least_ms) if buffer_ms is None else round(buffer_ms)
     whose = "each direction's rate (its mean, of a trace)" if kind.trace else "each direction's rate"
-    held = [(f'limit = "{held_ms} ms"', f"at {whose}: measure it as the manual says (My home line)")]
+    how = "as measured" if buffer_ms is not None else "measure it as the manual says (My home line)"
+    held = [(f'limit = "{held_ms} ms"', f"at {whose}: {how}")]
     parts.append(_table("[queue.drop_tail]", "", held))
     if users:
         web = [('think_time = "exponential(mean = 5 s)"', "a page every few seconds")]

@@ -1,0 +1,317 @@
+"""What measurements of a line say: iperf3, Flent, ping, irtt, tc, networkQuality, and numbers given by hand.
+
+A file gives readings, each of one quantity. Which program wrote it, its content tells.
+
+| file | what is read of it |
+|---|---|
+| `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip of who sends here |
+| Flent, `.flent`, `.flent.gz`, `.flent.bz2` | rates of downloads and uploads in the middle half of the test, round trips before and under load, one-way delays |
+| `ping` | the least round trip; what the longest took beyond it |
+| `irtt client -o` | the least round trip; one-way delays beyond the least |
+| `tc -s -j qdisc` | the discipline and the rate of a shaper, its drops |
+| `networkQuality -c`, `mach rpm` | rates, round trips without load, and under load from the responsiveness |
+
+Rates of data become rates of IP packets of 1500 bytes, of which 1448 are data.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import re
+import statistics
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+
+DATA, PACKET, UDP_HEADERS = 1448, 1500, 28
+"""Bytes of a packet of TCP with timestamps that are data, all of it, and the headers of a datagram."""
+
+DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", "queue up", "queue"
+"""Quantities: rates of IP in bit/s; milliseconds of the base round trip, and of waiting under load, down, up, or on
+both ways together."""
+
+LEAST_WAIT_MS = 5.0
+"""A wait below this shows no standing queue: schedulers of hosts and grants of access lines take as long."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One quantity of one file. `at_least`: whether it is a lower bound. `said`: how it follows from the file."""
+
+    quantity: str
+    value: float
+    file: str
+    said: str
+    at_least: bool = False
+
+
+@dataclass(frozen=True)
+class Shaper:
+    """A shaper that is at work on a device. `rate_bps`: None where it is not known."""
+
+    device: str
+    discipline: str
+    rate_bps: float | None
+    file: str
+    said: str
+
+
+@dataclass
+class Measured:
+    """All that files say."""
+
+    readings: list[Reading]
+    shapers: list[Shaper]
+
+    def of(self, quantity: str) -> list[Reading]:
+        """The readings of one quantity."""
+        return [each for each in self.readings if each.quantity == quantity]
+
+
+Found = Iterator[Reading | Shaper]
+
+
+def is_measurement(file: str | Path) -> bool:
+    """Whether a file is text, as measurements are, and no capture. Raises OSError."""
+    with Path(file).open("rb") as opened:
+        start = opened.read(4096)
+    if start[:2] == b"\x1f\x8b":
+        start = zlib.decompressobj(wbits=31).decompress(start)
+    elif start[:3] == b"BZh":
+        start = bz2.BZ2Decompressor().decompress(Path(file).read_bytes(), 4096)
+    return start.lstrip()[:1] in (b"{", b"[") or PING_START.match(start) is not None
+
+
+def read(files: Sequence[str | Path]) -> Measured:
+    """The readings of some files. Raises OSError, and `ScenarioError` for a file of no program above or without a
+    reading."""
+    done = Measured([], [])
+    for file in files:
+        found = list(_read(Path(file)))
+        if not found:
+            raise _core.ScenarioError(f"{file}: holds no measurement that ended")
+        done.readings += (each for each in found if isinstance(each, Reading))
+        done.shapers += (each for each in found if isinstance(each, Shaper))
+    return done
+
+
+def by_hand(values: Mapping[str, tuple[str, float]]) -> Measured:
+    """Readings that a person gives: by quantity what was typed, and its value. Rates are those of speed tests, of
+    data."""
+    return Measured(
+        [
+            Reading(quantity, _of_ip(value) if quantity in (DOWN, UP) else value, "given", said)
+            for quantity, (said, value) in values.items()
+        ],
+        [],
+    )
+
+
+def _read(path: Path) -> Found:
+    content = path.read_bytes()
+    if path.suffix == ".gz" or content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    elif path.suffix == ".bz2" or content[:3] == b"BZh":
+        content = bz2.decompress(content)
+    text = content.decode("utf-8", "replace")
+    if PING.search(text):
+        return _ping(text, path.name)
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError:
+        raise _core.ScenarioError(
+            f"{path}: is no capture, and no result of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc or networkQuality -c"
+        ) from None
+    for fits, reader in READERS:
+        if fits(document):
+            try:
+                return iter(list(reader(document, path.name)))
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+                what = f"{type(error).__name__}: {error}"
+                raise _core.ScenarioError(f"{path}: looks like {reader.__name__[1:]}'s, but is cut ({what})") from None
+    raise _core.ScenarioError(f"{path}: is JSON of no program that is known (iperf3, Flent, irtt, tc, networkQuality)")
+
+
+def _of_ip(bps: float) -> float:
+    """A rate of TCP's data as one of IP packets."""
+    return bps * PACKET / DATA
+
+
+# ping ---------------------------------------------------------------------------------------------------------------
+
+PING_START = re.compile(rb"\s*(PING|---) ")
+PING = re.compile(r"(?:rtt|round-trip) min/avg/max/\S+ = ([\d.]+)/[\d.]+/([\d.]+)")
+"""The last line of Linux's and of BSD's."""
+
+
+def _ping(text: str, file: str) -> Found:
+    found = PING.search(text)
+    assert found is not None
+    least, most = float(found[1]), float(found[2])
+    yield Reading(RTT, least, file, "the least of ping")
+    if most - least > LEAST_WAIT_MS:
+        yield Reading(QUEUE, most - least, file, "the longest of ping less the least", at_least=True)
+
+
+# iperf3 -------------------------------------------------------------------------------------------------------------
+
+
+def _iperf3(document: Mapping[str, Any], file: str) -> Found:
+    test, end = document["start"]["test_start"], document["end"]
+    udp = test["protocol"] == "UDP"
+    share = (test["blksize"] + UDP_HEADERS) / test["blksize"] if udp else PACKET / DATA
+    ways = [("sum", DOWN if test.get("reverse") else UP)]
+    if test.get("bidir"):
+        ways = [("sum", UP), ("sum_bidir_reverse", DOWN)]
+    for key, way in ways:
+        rates = [each[key]["bits_per_second"] for each in document["intervals"] if not each[key].get("omitted")]
+        rates = rates[len(rates) // 3 :]  # slow start is left out
+        received = end.get(key.replace("sum", "sum_received", 1))
+        if udp:
+            rates = [end["sum"]["bits_per_second"] * (1 - end["sum"].get("lost_percent", 0) / 100)]
+        elif len(rates) < 3 and received:
+            rates = [received["bits_per_second"]]
+        if rates:
+            word = "datagrams that arrived" if udp else "iperf3's intervals, the first third left out, median"
+            yield Reading(way, statistics.median(rates) * share, file, word, at_least=udp)
+    trips = [each["sender"] for each in end["streams"] if each.get("sender", {}).get("min_rtt")]
+    if trips:
+        least, most = min(each["min_rtt"] for each in trips) / 1e3, max(each["max_rtt"] for each in trips) / 1e3
+        yield Reading(RTT, least, file, "the least round trip of iperf3's sender")
+        if most - least > LEAST_WAIT_MS:
+            yield Reading(QUEUE if test.get("bidir") else QUEUE_UP, most - least, file,
+                          "the longest round trip of iperf3's sender less the least")  # fmt: skip
+
+
+# Flent --------------------------------------------------------------------------------------------------------------
+
+
+def _flent(document: Mapping[str, Any], file: str) -> Found:
+    results = document["results"]
+    loads = {way: _sum_of(results, f"TCP {word}") for way, word in ((DOWN, "download"), (UP, "upload"))}
+    there = {way: [at for at, value in enumerate(values) if value is not None] for way, values in loads.items()}
+    busy = [at for each in there.values() for at in each]
+    for way, values in loads.items():
+        if there[way]:
+            first, last = there[way][0], there[way][-1]
+            quarter = (last - first) // 4
+            middle = [value for value in values[first + quarter : last - quarter + 1] if value is not None]
+            yield Reading(way, _of_ip(statistics.median(middle) * 1e6), file, "Flent, median of the middle half")
+    pings = {name: values for name, values in results.items() if name.startswith("Ping (ms)") and "avg" not in name}
+    trips = [value for values in pings.values() for value in values if value is not None]
+    if not trips:
+        return
+    yield Reading(RTT, min(trips), file, "the least ping of Flent")
+    if not busy:
+        return
+    first, last = min(busy), max(busy)
+    under = [value for values in pings.values() for value in values[first : last + 1] if value is not None]
+    both = bool(there[DOWN]) and bool(there[UP])
+    loaded = QUEUE if both else QUEUE_DOWN if there[DOWN] else QUEUE_UP
+    if under and (wait := statistics.median(under) - min(trips)) > LEAST_WAIT_MS:
+        yield Reading(loaded, wait, file, "Flent's pings under load, median, less the least")
+    # Of UDP pings the ways are known apart, where both hosts have one clock.
+    for key, quantity in (("owd_down", QUEUE_DOWN), ("owd_up", QUEUE_UP)):
+        ways = [
+            row[key] for name in pings for row in document["raw_values"].get(name) or () if row.get(key) is not None
+        ]
+        if both and ways and (wait := statistics.median(ways) - min(ways)) > LEAST_WAIT_MS:
+            yield Reading(quantity, wait, file, "Flent's one-way delays, median, less the least")
+
+
+def _sum_of(results: Mapping[str, Any], word: str) -> list[float | None]:
+    """The rate of all streams of a direction, sample by sample, in Mbit/s."""
+    if f"{word} sum" in results:
+        return list(results[f"{word} sum"])
+    streams = [values for name, values in results.items() if name.startswith(word) and "::" not in name]
+    streams = [values for name, values in results.items() if name == word] or streams
+    return [
+        None if all(value is None for value in row) else sum(value or 0.0 for value in row)
+        for row in zip(*streams, strict=True)
+    ]
+
+
+# irtt ---------------------------------------------------------------------------------------------------------------
+
+
+def _irtt(document: Mapping[str, Any], file: str) -> Found:
+    stats = document["stats"]
+    yield Reading(RTT, stats["rtt"]["min"] / 1e6, file, "the least round trip of irtt")
+    for key, quantity in (("receive_delay", QUEUE_DOWN), ("send_delay", QUEUE_UP)):
+        trips = [each["delay"] for each in document.get("round_trips") or () if each.get("delay")]
+        ways = sorted(each[key.removesuffix("_delay")] for each in trips if key.removesuffix("_delay") in each)
+        if len(ways) >= 20 and (wait := (ways[len(ways) * 95 // 100] - ways[0]) / 1e6) > LEAST_WAIT_MS:
+            yield Reading(quantity, wait, file, "irtt's one-way delays, p95 less the least", at_least=True)
+
+
+# tc -----------------------------------------------------------------------------------------------------------------
+
+
+def _tc(document: Sequence[Mapping[str, Any]], file: str) -> Found:
+    shapes: dict[str, Any] = {}
+    for each in document:
+        options, device = each.get("options") or {}, each.get("dev", "?")
+        rate = options.get("bandwidth") if each["kind"] == "cake" else options.get("rate")
+        if isinstance(rate, int | float) and each["kind"] in ("cake", "cake_mq", "tbf"):
+            shapes[device] = each["kind"], 8.0 * rate, each
+        elif each["kind"] == "htb":
+            shapes.setdefault(device, ("htb", None, each))
+        elif device in shapes and shapes[device][0] in ("htb", "tbf"):  # the discipline in a shaper
+            shapes[device] = each["kind"], shapes[device][1], each
+        elif each.get("root"):
+            shapes.setdefault(device, (each["kind"], None, each))
+    for device, (kind, bps, each) in shapes.items():
+        if kind in ("noqueue", "mq", "ingress", "clsact"):
+            continue
+        drops, packets = each.get("drops", 0), each.get("packets", 0)
+        yield Shaper(device, kind, bps, file, f"{drops} of {drops + packets} packets dropped")
+
+
+# networkQuality -----------------------------------------------------------------------------------------------------
+
+
+def _networkquality(document: Mapping[str, Any], file: str) -> Found:
+    for key, way in (("dl_throughput", DOWN), ("ul_throughput", UP)):
+        if document.get(key):
+            yield Reading(way, _of_ip(document[key]), file, "networkQuality")
+    base = document.get("base_rtt")
+    if base:
+        yield Reading(RTT, base, file, "networkQuality without load")
+    for key, quantity in (
+        ("dl_responsiveness", QUEUE_DOWN),
+        ("ul_responsiveness", QUEUE_UP),
+        ("responsiveness", QUEUE),
+    ):
+        if base and document.get(key) and (wait := 60_000 / document[key] - base) > LEAST_WAIT_MS:
+            yield Reading(quantity, wait, file, "60 s by networkQuality's round trips a minute, less the round trip")
+
+
+def _mach(document: Mapping[str, Any], file: str) -> Found:
+    base = document["unloaded_latency_ms"]
+    yield Reading(RTT, base, file, "mach rpm without load")
+    for key, way, quantity in (("download", DOWN, QUEUE_DOWN), ("upload", UP, QUEUE_UP)):
+        part = document.get(key) or {}
+        if part.get("throughput"):
+            yield Reading(way, _of_ip(part["throughput"]), file, "mach rpm")
+        if part.get("loaded_latency_ms") and (wait := part["loaded_latency_ms"] - base) > LEAST_WAIT_MS:
+            yield Reading(quantity, wait, file, "mach rpm's latency under load, less that without")
+
+
+def _has(*keys: str) -> Callable[[Any], bool]:
+    return lambda document: isinstance(document, dict) and all(key in document for key in keys)
+
+
+READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], Found]], ...] = (
+    (_has("start", "intervals", "end"), _iperf3),
+    (_has("results", "x_values", "metadata"), _flent),
+    (lambda document: _has("stats")(document) and "rtt" in document["stats"], _irtt),
+    (lambda document: isinstance(document, list) and all(_has("kind")(each) for each in document), _tc),
+    (_has("dl_throughput"), _networkquality),
+    (_has("unloaded_latency_ms"), _mach),
+)

@@ -1,0 +1,230 @@
+"""`learn` from measurements of a line: what each program's file says, and the scenario that follows."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Program
+
+import sluicegate as sg
+from sluicegate.learn.line import from_measurements
+from sluicegate.learn.measurements import Reading, is_measurement, read
+from sluicegate.learn.unknown import unknowns
+
+PING = """PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.
+64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=18.2 ms
+64 bytes from 192.0.2.1: icmp_seq=2 ttl=64 time=218 ms
+
+--- 192.0.2.1 ping statistics ---
+2 packets transmitted, 2 received, 0% packet loss, time 1001ms
+rtt min/avg/max/mdev = 18.200/118.100/218.200/100.000 ms
+"""
+
+
+def iperf3(rates: list[float], reverse: int = 0, **more: Any) -> dict[str, Any]:
+    """As iperf3 3.12 writes it, less what is not read."""
+    sums = {"sum": {"bits_per_second": sum(rates) / len(rates)}, "sum_received": {"bits_per_second": rates[-1]}}
+    sender = {"min_rtt": 18000, "max_rtt": 338000, "mean_rtt": 200000} if not reverse else {"min_rtt": 0, "max_rtt": 0}
+    return {
+        "start": {"test_start": {"protocol": "TCP", "blksize": 131072, "reverse": reverse}},
+        "intervals": [{"sum": {"bits_per_second": rate, "omitted": False}} for rate in rates],
+        "end": {"streams": [{"sender": sender}], **sums},
+    } | more  # fmt: skip
+
+
+def flent(**results: list[float | None]) -> dict[str, Any]:
+    named = {name.replace("_", " "): values for name, values in results.items()}
+    return {"metadata": {"NAME": "rrul"}, "version": 4, "x_values": [0.0, 1.0], "results": named, "raw_values": {}}
+
+
+def put(tmp_path: Path, document: object, name: str = "file.json") -> Path:
+    path = tmp_path / name
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def values(path: Path) -> dict[str, float]:
+    return {each.quantity: each.value for each in read([path]).readings}
+
+
+def test_ping_tells_the_least_round_trip_and_what_the_longest_waited(tmp_path: Path) -> None:
+    assert values(put(tmp_path, PING)) == {"rtt": 18.2, "queue": pytest.approx(200.0)}
+    idle = PING.replace("218.200", "21.000").replace("rtt min", "round-trip min").replace("mdev", "stddev")
+    assert values(put(tmp_path, idle)) == {"rtt": 18.2}, "BSD's words; 3 ms are no queue"
+
+
+def test_iperf3s_direction_and_rate_of_packets(tmp_path: Path) -> None:
+    """93 Mbit/s of data, 1448 of 1500 bytes; slow start, the first third of the intervals, is left out."""
+    up = values(put(tmp_path, iperf3([1e6, 2e6, 93e6, 93e6, 94e6, 92e6])))
+    assert up == {"up": pytest.approx(93e6 * 1500 / 1448), "rtt": 18.0, "queue up": 320.0}
+    down = values(put(tmp_path, iperf3([1e6, 2e6, 93e6, 93e6, 94e6, 92e6], reverse=1)))
+    assert down == {"down": pytest.approx(93e6 * 1500 / 1448)}, "the other end's sender has the round trips"
+
+
+def test_iperf3_both_ways_at_once(tmp_path: Path) -> None:
+    both = iperf3([10e6] * 6)
+    both["start"]["test_start"] |= {"bidir": 1}
+    for each in both["intervals"]:
+        each["sum_bidir_reverse"] = {"bits_per_second": 40e6, "omitted": False}
+    found = values(put(tmp_path, both))
+    assert (found["up"], found["down"]) == (pytest.approx(10e6 * 1500 / 1448), pytest.approx(40e6 * 1500 / 1448))
+    assert found["queue"] == 320.0, "which way it waited is not told"
+
+
+def test_iperf3s_datagrams_are_a_lower_bound(tmp_path: Path) -> None:
+    udp = iperf3([10e6] * 6)
+    udp["start"]["test_start"] |= {"protocol": "UDP", "blksize": 1448}
+    udp["end"]["sum"] |= {"lost_percent": 10}
+    udp["end"]["streams"] = [{"udp": {}}]
+    [reading] = read([put(tmp_path, udp)]).readings
+    assert (reading.value, reading.at_least) == (pytest.approx(9e6 * 1476 / 1448), True)
+
+
+def test_flents_middle_half_and_pings_before_and_under_load(tmp_path: Path) -> None:
+    rate: list[float | None] = [None, None, 1.0, 10.0, 10.0, 10.0, 10.0, 10.0, 2.0, None]
+    pings: list[float | None] = [20.0, 21.0, 100.0, 120.0, 120.0, 120.0, 120.0, 120.0, 120.0, 30.0]
+    document = flent(TCP_upload=rate, **{"Ping (ms) ICMP": pings, "Ping (ms) avg": pings})
+    packed = tmp_path / "test.flent.gz"
+    packed.write_bytes(gzip.compress(json.dumps(document).encode()))
+    assert values(packed) == {"up": pytest.approx(10e6 * 1500 / 1448), "rtt": 20.0, "queue up": 100.0}
+    packed = tmp_path / "test.flent.bz2"
+    packed.write_bytes(bz2.compress(json.dumps(document).encode()))
+    assert is_measurement(packed)
+    assert values(packed)["rtt"] == 20.0
+
+
+def test_flents_streams_are_summed_and_one_way_delays_tell_the_ways_apart(tmp_path: Path) -> None:
+    document = flent(**{
+        "TCP download BE": [3.0] * 8, "TCP download EF": [5.0] * 8, "TCP download BE::tcp_rtt": [9.0] * 8,
+        "TCP upload": [1.0] * 8, "Ping (ms) UDP BE": [20.0, 70.0, 70.0, 70.0, 70.0, 70.0, 70.0, 70.0],
+    })  # fmt: skip
+    delays = [{"owd_down": 10.0, "owd_up": 10.0}, *[{"owd_down": 20.0, "owd_up": 50.0}] * 7]
+    document["raw_values"] = {"Ping (ms) UDP BE": delays}
+    found = values(put(tmp_path, document))
+    assert found["down"] == pytest.approx(8e6 * 1500 / 1448)
+    assert (found["queue"], found["queue down"], found["queue up"]) == (50.0, 10.0, 40.0)
+
+
+def test_irtts_one_way_delays(tmp_path: Path) -> None:
+    trips = [{"delay": {"receive": 10_000_000, "send": 10_000_000 + 1_000_000 * number}} for number in range(100)]
+    document = {"version": {"irtt": "0.9.0"}, "stats": {"rtt": {"min": 20_500_000}}, "round_trips": trips}
+    assert values(put(tmp_path, document)) == {"rtt": 20.5, "queue up": 95.0}
+
+
+def test_tc_tells_the_shaper_and_its_drops(tmp_path: Path) -> None:
+    document = [
+        {"kind": "noqueue", "handle": "0:", "dev": "lo", "root": True, "options": {}},
+        {"kind": "cake", "handle": "1:", "dev": "wan0", "root": True, "options": {"bandwidth": 2_250_000},
+         "packets": 97, "drops": 3},
+        {"kind": "fq_codel", "handle": "0:", "dev": "lan0", "root": True, "options": {"limit": 10240}},
+    ]  # fmt: skip
+    [cake, plain] = read([put(tmp_path, document)]).shapers
+    assert (cake.device, cake.discipline, cake.rate_bps, cake.said) == (
+        "wan0",
+        "cake",
+        18e6,
+        "3 of 100 packets dropped",
+    )
+    assert (plain.discipline, plain.rate_bps) == ("fq_codel", None)
+
+
+def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
+    apple = {"dl_throughput": 93e6, "ul_throughput": 18e6, "base_rtt": 20.0, "responsiveness": 300}
+    assert values(put(tmp_path, apple)) == {
+        "down": pytest.approx(93e6 * 1500 / 1448), "up": pytest.approx(18e6 * 1500 / 1448), "rtt": 20.0, "queue": 180.0,
+    }  # fmt: skip
+    mach = {"unloaded_latency_ms": 10, "upload": {"throughput": 48e6, "loaded_latency_ms": 206, "rpm": 433}}
+    assert values(put(tmp_path, mach)) == {"rtt": 10, "up": pytest.approx(48e6 * 1500 / 1448), "queue up": 196}
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ({"start": {}, "intervals": [], "end": {}}, "looks like iperf3's, but is cut"),
+        ({"something": 1}, "is JSON of no program that is known"),
+        ("nothing", "is no capture, and no result of"),
+        ("{", "is no capture, and no result of"),
+        ([{"kind": "noqueue", "dev": "lo"}], "holds no measurement"),
+        ({"results": {}, "x_values": [], "metadata": {}, "raw_values": {}}, "holds no measurement"),
+    ],
+)
+def test_a_wrong_file_is_named(document: object, why: str, tmp_path: Path) -> None:
+    with pytest.raises(sg.ScenarioError, match=f"file.json: {why}"):
+        read([put(tmp_path, document)])
+
+
+# The scenario -------------------------------------------------------------------------------------------------------
+
+
+def readings(*found: tuple[str, float, bool]) -> Any:
+    from sluicegate.learn.measurements import Measured
+
+    return Measured([Reading(quantity, value, "f", "said", least) for quantity, value, least in found], [])
+
+
+def test_each_number_of_the_scenario_is_from_a_file(tmp_path: Path) -> None:
+    """A test cannot be faster than the line, nor a round trip shorter than the path."""
+    measured = readings(("down", 80e6, False), ("down", 78e6, False), ("up", 18e6, False), ("rtt", 19.0, False),
+                        ("rtt", 23.0, False), ("queue up", 320.0, False))  # fmt: skip
+    done = from_measurements(measured, access="fibre")
+    resolved = sg.check(done.text)
+    assert resolved["network"]["rate"] == "82 Mbit/s", "with Ethernet's framing: 1538 for 1500 bytes"
+    assert resolved["network"]["delay"] == "9250 us", "half of 19 ms, less half a millisecond for grants"
+    assert 'limit = "320 ms"' in done.text
+    assert done.unknown == []
+    assert "down: 82 Mbit/s, from f (said), with framing" in done.text
+
+
+def test_what_is_not_known_is_said_with_its_range_and_recommend_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "line.toml"
+    path.write_text(from_measurements(readings(("down", 80e6, False), ("up", 18e6, False), ("up", 12e6, False))).text)
+    found = {each.key: each for each in unknowns(str(path))}
+    assert (found["network.reverse.rate"].low, found["network.reverse.rate"].high) == ("12.1 Mbit/s", "18.2 Mbit/s")
+    assert (found["queue.drop_tail.limit"].low, found["queue.drop_tail.limit"].high) == ("20 ms", "1000 ms")
+    assert found["network.delay"].why.startswith("no round trip was measured")
+
+
+def test_a_short_wait_is_no_depth_and_a_shaper_hides_the_modem() -> None:
+    measured = readings(("down", 80e6, False), ("up", 18e6, False), ("rtt", 19.0, False), ("queue up", 9.0, False))
+    [unknown] = from_measurements(measured).unknown
+    assert "packets waited 9 ms under load" in unknown.why
+    from sluicegate.learn.measurements import Shaper
+
+    measured.readings.append(Reading("queue up", 90.0, "f", "said"))
+    measured.shapers.append(Shaper("wan0", "cake", 17e6, "tc.json", "no drops"))
+    [unknown] = from_measurements(measured).unknown
+    assert "a shaper was at work on wan0" in unknown.why
+
+
+def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_path: Path) -> None:
+    put(tmp_path, PING, "ping.txt")
+    done = sluicegate(
+        "learn", "ping.txt", "--down", "93 Mbit/s", "--up", "18 Mbit/s", "--rtt-up", "340 ms", "-o", "l.toml"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "round trip without load: 18.2 ms, from ping.txt (the least of ping)" in done.stdout
+    assert "waiting under load, up: 322 ms, from given (340 ms)" in done.stdout
+    assert sluicegate("check", "l.toml").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "name captures or results of measurements"),
+        (("--down", "93 Mbit/s"), "up: no measurement has the rate of the upload"),
+        (("--down", "93 MB", "--up", "1 Mbit/s"), "--down"),
+        (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--rtt-up", "90 ms"), "--rtt-up: must be above a round trip"),
+        (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--check"), "--check is of captures"),
+        (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--access", "tin"), "access"),
+    ],
+)
+def test_what_is_missing_is_said(arguments: tuple[str, ...], why: str, sluicegate: Program, tmp_path: Path) -> None:
+    done = sluicegate("learn", *arguments, "-o", "l.toml")
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not (tmp_path / "l.toml").exists()
