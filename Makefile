@@ -84,12 +84,11 @@ bench-gate: setup ## instructions per packet and bytes per flow beside those kep
 	@tools/install valgrind valgrind "which counts instructions" >/dev/null || true
 	$(BIN)/python tools/bench/gate.py $(if $(REASON),--acknowledge "$(REASON)")
 
-bench: BENCH_MINUTES ?= 120
-bench: setup ## measure speed: writes bench.json and prints its tables
-	$(BIN)/python tools/bench/bench.py --paper $(BENCH_MINUTES)
+bench: setup ## measure speed: writes bench.json and prints its tables; PARTS="paper peers" for these alone
+	$(BIN)/python tools/bench/bench.py $(PARTS)
 
-bench-peers: setup ## measure speed beside ns-2, where it is installed
-	$(BIN)/python tools/bench/bench.py --peers
+bench-peers: PARTS := peers
+bench-peers: bench ## measure speed beside ns-2, where it is installed
 
 bench-live: setup ## measure the link for real packets: exactness and speed; as root
 	$(BIN)/python tools/bench/live.py $(BENCH_LIVE)

@@ -1,11 +1,11 @@
-"""The benchmark of the paper's whole run: what it runs, and what it says of it."""
+"""The benchmark: what it runs, and what it says of it; and the gate."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -57,24 +57,40 @@ def test_speed_and_memory_are_those_of_the_process(monkeypatch: pytest.MonkeyPat
     assert (row[0], row[3], row[5]) == (10, 600, 2.0)
     assert "Here 10 minutes of them" in table["note"]
     page = BENCH.parents[1].joinpath("docs/performance.md").read_text("utf-8")
-    for key in ("paper_run", *result):
+    for key in ("paper", *result):
         assert f"`{key}`" in page, key
     assert "Here" not in paper_run.measure(bench.run, program, 120)[0][0]["note"]
     json.dumps(result)
 
 
-@pytest.mark.parametrize("minutes", ["0", "121", "nan"])
-def test_a_length_that_makes_no_sense_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], minutes: str
+def test_parts_that_are_not_measured_stay(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     import bench
 
-    monkeypatch.setattr(sys, "argv", ["bench.py", "--paper", minutes])
-    monkeypatch.setattr(bench, "build", lambda: SimpleNamespace())
-    with pytest.raises(SystemExit) as ended:
+    def part(name: str) -> tuple[list[dict[str, object]], dict[str, object]]:
+        return [bench.table(name, "A note.", ["", "ns"], [["all", 0.01]])], {"ns": 0.01}
+
+    output = tmp_path / "bench.json"
+    monkeypatch.setattr(bench, "build", dict)
+    monkeypatch.setattr(bench, "PARTS", {name: lambda _, name=name: part(name) for name in bench.PARTS})
+
+    def run(*parts: str) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "argv", ["bench.py", "-o", str(output), *parts])
         bench.main()
+        found: dict[str, Any] = json.loads(output.read_text("utf-8"))
+        return found
+
+    assert list(run("web", "paper")) == ["web", "paper"]
+    monkeypatch.setattr(bench.measured_code, "digest", lambda: "another")
+    found = run()
+    assert list(found) == list(bench.PARTS)[1:]
+    assert {name for name, each in found.items() if each["measured"]["digest"] != "another"} == {"paper"}
+    assert found["million"]["result"] == {"ns": 0.01}
+    with pytest.raises(SystemExit) as ended:
+        run("webb")
     assert ended.value.code == 2
-    assert "--paper: from 1 to 120 simulated minutes" in capsys.readouterr().err
+    assert "no part of the benchmark: webb; there are peers, costs" in capsys.readouterr().err
 
 
 def test_two_percent_fail_until_it_is_kept_with_a_reason(

@@ -37,6 +37,7 @@ GENERATED = [
 ]
 
 
+sys.path.insert(0, str(ROOT / "tools"))
 TOOL = runpy.run_path(str(ROOT / "tools/generate.py"))
 
 

@@ -173,18 +173,26 @@ def test_the_picture_is_fresh() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_page_on_performance_shows_what_was_measured(tmp_path: Path) -> None:
+def test_the_page_on_performance_shows_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
     tools = runpy.run_path(str(ROOT / "tools/generate.py"))
     shutil.copy(DOCS / "performance.md", tmp_path)
     (tmp_path / "bench.json").unlink(missing_ok=True)
     assert "No measurement is kept" in tools["performance"](tools["templates"](), tmp_path)
     machine = {"cpu": "A | B", "cores": 2, "system": "Linux", "rustc": "rustc 1.85.0", "python": "Python 3.11.7"}
     table = {"title": "Dumbbell", "note": "100 flows.", "columns": ["flows", "ns"], "rows": [[10, 1.5], [100, "2|3"]]}
-    measured = {"date": "2026-01-01", "version": "0.1.0", "machine": machine, "tables": [table]}
+    of = {"date": "2026-01-01", "version": "0.1.0", "machine": machine, "commit": "abc123", "digest": "0" * 12}
+    today = of | {"digest": tools["measured_code"].digest()}
+    part = {"tables": [table, table | {"title": "Second"}]}
+    measured = {"old": part | {"measured": of}, "new": part | {"measured": today}}
     (tmp_path / "bench.json").write_text(json.dumps(measured), "utf-8")
     page = tools["performance"](tools["templates"](), tmp_path)
     assert "2026-01-01" in page
-    assert "### Dumbbell\n\n100 flows.\n\n| flows | ns |\n|---|---|\n| 10 | 1.5 |\n| 100 | 2\\|3 |\n" in page
+    rows = "| flows | ns |\n|---|---|\n| 10 | 1.5 |\n| 100 | 2\\|3 |\n"
+    assert f"### Second\n\n100 flows.\n\n{rows}" in page
+    assert page.count("commit abc123 (sources 000000000000): **other code than today's**.\n\n| flows") == 1
+    assert page.count("commit abc123 (sources") == 2
+    assert page.count("other code") == 1
     assert page.count("<!-- bench") == 2
     assert "## Measuring it yourself" in page
 

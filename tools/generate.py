@@ -23,6 +23,8 @@ from typing import Any
 
 import jinja2
 
+import measured_code
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("disciplines", "sources", "hosts", "network", "results-columns", "names")
 FIX = "run `make generate` and commit what it wrote"
@@ -326,11 +328,11 @@ BLOCK = re.compile(r"(?<=<!-- bench: begin -->\n).*(?=<!-- bench: end -->)", re.
 
 
 def performance(environment: jinja2.Environment, docs: Path) -> str:
-    """docs/performance.md with the tables of docs/bench.json, whose form the page describes."""
+    """docs/performance.md with the tables of docs/bench.json, and which of them are of other code."""
     page = docs.joinpath("performance.md").read_text("utf-8")
     bench = docs / "bench.json"
     measured = json.loads(bench.read_text("utf-8")) if bench.is_file() else None
-    tables = environment.get_template("performance.md.j2").render(bench=measured)
+    tables = environment.get_template("performance.md.j2").render(bench=measured, today=measured_code.digest())
     return BLOCK.sub(lambda _: tables, page)
 
 

@@ -1,7 +1,9 @@
-"""Measures and writes bench.json: `make bench`.
+"""Measures and writes bench.json, part by part: `make bench`, or `make bench PARTS="paper peers"` for these alone.
 
 Times are CPU seconds of child processes, user and system; instructions are callgrind's. Both programs of a comparison
 run alternately, so that what else the machine does meets them alike. gate.py watches instructions and bytes.
+
+bench.json keeps of each part when and of what code it was measured; parts that are not measured stay as they are there.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import dumbbell
 import gate
@@ -27,13 +33,21 @@ import paper_run
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+sys.path.append(str(HERE.parent))
+
+import measured_code  # noqa: E402
+
 SEEDS = range(1, 4)
 #: Enqueues and dequeues timed.
-PAIRS = 4_000_000
+PAIRS = 2_000_000
 #: The loop around them.
 LOOP = "loop"
-#: Flows of the scaling runs, and their seconds: a megabit per second for each flow, 1.2 million packets at the least.
-SCALES = {10: 1000, 100: 100, 1000: 10, 10_000: 4, 50_000: 2, 1_000_000: 1}
+#: Flows of the runs with more and more of them, and their seconds: a megabit per second for each flow, 1.2 million
+#: packets at the least. What ten cost is what the others are compared with.
+SCALES = {10: 1000, 100: 100, 1000: 10, 10_000: 4, 50_000: 2}
+MILLION = {10: 1000, 1_000_000: 1}
+#: Seconds of two runs with the paper's web users, from whose difference the cost of a packet is told.
+WEB_SECONDS = (30, 120)
 #: What keeping the places in the queue may add.
 ALLOWED_PROBE = 0.02
 PLACES = ROOT / "python/sluicegate/scenarios/choke2004.toml"
@@ -92,6 +106,10 @@ def build() -> dict[str, Path]:
     return programs
 
 
+#: The tables of a part, and what bench.json keeps of it beside them.
+Part = tuple[list[dict[str, object]], dict[str, object]]
+
+
 def table(title: str, note: str, columns: list[str], rows: list[list[object]]) -> dict[str, object]:
     return {"title": title, "note": note, "columns": columns, "rows": rows}
 
@@ -139,7 +157,7 @@ PEERS = [
 ]
 
 
-def peers(scenario: Path) -> list[dict[str, object]]:
+def peers(scenario: Path) -> Part:
     """What a packet costs here and, where it is installed, in ns-2, in dumbbells of several sizes."""
     programs = {"Sluicegate": (Case.ours, scenario)}
     if found := shutil.which("ns"):
@@ -177,10 +195,10 @@ def peers(scenario: Path) -> list[dict[str, object]]:
         "loss, %",
         "peak memory, MiB",
     ]
-    return [table("Beside ns-2", note, columns, rows)]
+    return [table("Beside ns-2", note, columns, rows)], {}
 
 
-def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
+def disciplines(pair: Path) -> Part:
     """One enqueue and one dequeue of each discipline."""
     names = run(pair).output.split()
     costs: dict[str, list[float]] = {name: [] for name in names}
@@ -188,7 +206,9 @@ def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]
         for name in names:
             # The program takes the time itself, of the pairs alone: what comes before them may last longer.
             costs[name].append(float(run(pair, name, str(PAIRS)).output))
-    counts = {name: pair_instructions(pair, name) for name in names}
+    # Two at a time, which changes no count.
+    with ThreadPoolExecutor(2) as pool:
+        counts = dict(zip(names, pool.map(partial(pair_instructions, pair), names), strict=True))
     least = {name: min(costs[name]) for name in names}
     # The loop with as many departures: one for each arrival, or, in overload, for every other.
     [loop, overload_loop] = (name for name in names if name.startswith(LOOP))
@@ -228,8 +248,7 @@ def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]
         table("Active flows", active_note, columns, rows["@"]),
         table("Overload", overload_note, columns, rows["!"]),
     ]
-    # main moves the last two beside the disciplines.
-    return tables, {**result[""], "per_flow": result["@"], "overload": result["!"]}
+    return tables, {"disciplines": result[""], "per_flow": result["@"], "overload": result["!"]}
 
 
 def pair_instructions(pair: Path, name: str) -> float | None:
@@ -238,49 +257,64 @@ def pair_instructions(pair: Path, name: str) -> float | None:
     return (many - few) / 100_000 if many and few else None
 
 
-def scaling(scenario: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
+def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
     """The cost of a packet with more and more flows, each of a megabit per second, and that of a flow."""
-    rows, result = [], {}
-    for flows, seconds in SCALES.items():
+    rows: list[list[object]] = []
+    result: dict[str, Any] = {}
+    for flows, seconds in scales.items():
         runs = 3 if flows <= 10_000 else 1
         text = dumbbell.scenario(flows, seconds=seconds)
         whole = min((run_text(scenario, text) for _ in range(runs)), key=lambda cost: cost.seconds)
         sent = json.loads(whole.output)["sent"]
-        ns = whole.seconds / sent * 1e9
-        result[str(flows)] = {"ns_per_packet": ns, "packets": sent, "peak_memory_bytes": whole.kilobytes * 1024}
-        first = result["10"]["ns_per_packet"]  # type: ignore[index]
-        each = whole.kilobytes * 1024 / flows
+        ns, held = whole.seconds / sent * 1e9, whole.kilobytes * 1024
+        result[str(flows)] = {
+            "cpu_s": whole.seconds, "ns_per_packet": ns, "packets": sent, "peak_memory_bytes": held
+        }  # fmt: skip
+        ratio = ns / result["10"]["ns_per_packet"]
         rows.append(
-            [
-                flows,
-                sent,
-                round(whole.seconds, 1),
-                round(ns),
-                round(ns / first, 2),
-                round(whole.kilobytes / 1024, 1),
-                round(each),
-            ]
-        )
+            [flows, sent, round(whole.seconds, 1), round(ns), round(ratio, 2), round(held / 2**20, 1),
+             round(held / flows)]
+        )  # fmt: skip
     note = (
         "NewReno flows over RED at 1 Mbit/s for each flow, thresholds in proportion, with set-up and slow start; the "
-        "least of three runs, one of the largest."
+        "least of three runs, one with more than 10,000 flows."
     )
     columns = ["flows", "packets", "CPU s", "ns per packet", "to 10 flows", "peak memory, MiB", "bytes per flow"]
-    return [table("More flows", note, columns, rows)], result
+    return [table(title, note, columns, rows)], result
 
 
-def costs() -> list[dict[str, object]]:
+def web(scenario: Path) -> Part:
+    """What a packet of the paper's web users costs."""
+    runs = []
+    for seconds in WEB_SECONDS:
+        cost = run(scenario, paper_run.SCENARIO, "run.warmup=0 s", *paper_run.settings(seconds / 60))
+        found = json.loads(cost.output)
+        runs.append((cost.seconds, found["sent"], found["events"], cost.kilobytes))
+    seconds, sent, events = (more - less for less, more in list(zip(*runs, strict=True))[:3])
+    ns, held = seconds / sent * 1e9, runs[-1][3] * 1024
+    result: dict[str, object] = {"ns_per_packet": ns, "packets": sent, "peak_memory_bytes": held}
+    note = (
+        "DCN 2004's web users at 105 % of 100 Mbit/s in both directions under DCN, transfers of a few packets each; of "
+        f"the difference of runs of {WEB_SECONDS[0]} and {WEB_SECONDS[1]} seconds. Packets are those that left a link."
+    )
+    row = [sum(paper_run.USERS), sent, round(ns), round(events / sent, 2), round(held / 2**20, 1)]
+    columns = ["users", "packets", "ns per packet", "events per packet", "peak memory, MiB"]
+    return [table("Web users", note, columns, [row])], result
+
+
+def costs() -> Part:
     """What the gate watches."""
-    rows = [[*name.rsplit(", ", 1), cost] for name, cost in gate.measure().items()]
+    found: dict[str, object] = {**gate.measure()}
+    rows: list[list[object]] = [[*name.rsplit(", ", 1), cost] for name, cost in found.items()]
     note = "Marginal: of the difference of two runs. `make bench-gate` watches them."
-    return [table("What a packet and a flow cost", note, ["", "", "cost"], rows)]
+    return [table("What a packet and a flow cost", note, ["", "", "cost"], rows)], found
 
 
-def probe(scenario: Path) -> tuple[list[dict[str, object]], bool]:
+def places(scenario: Path) -> Part:
     """What it costs to keep who stands where in the queue, ten times a second, beside the other series."""
     base = PLACES.read_text() + 'sample = "97.3 ms"\n'
     rows: list[list[object]] = []
-    cheap = True
+    changes: dict[str, object] = {}
     for rate in ("0.1", "1.25", "10"):
         counts = []
         with tempfile.TemporaryDirectory() as folder:
@@ -290,15 +324,14 @@ def probe(scenario: Path) -> tuple[list[dict[str, object]], bool]:
                 counts.append(instructions(scenario, path))
         without, kept = counts
         if without is None or kept is None:
-            return [], True
-        change = kept / without - 1
-        cheap &= change <= ALLOWED_PROBE
+            return [], {}
+        changes[rate] = change = kept / without - 1
         rows.append([f"{rate} times the link", without, kept, f"{change:+.2%}"])
     note = (
         f"Instructions of whole runs of choke2004 with the series that a run keeps by default: at most "
         f"{ALLOWED_PROBE:.0%} more. Tables for Python are not counted."
     )
-    return [table("Places in the queue", note, ["UDP", "without", "kept every 97.3 ms", "change"], rows)], cheap
+    return [table("Places in the queue", note, ["UDP", "without", "kept every 97.3 ms", "change"], rows)], changes
 
 
 def machine() -> dict[str, object]:
@@ -338,47 +371,47 @@ def print_table(each: dict[str, object]) -> None:
     Console().print(shown)
 
 
+#: The parts, in this order, each given the benchmark programs; and those that are measured only where they are named.
+PARTS: dict[str, Callable[[dict[str, Path]], Part]] = {
+    "peers": lambda programs: peers(programs["scenario"]),
+    "costs": lambda _: costs(),
+    "growth": lambda programs: growth(programs["scenario"], SCALES, "More flows"),
+    "million": lambda programs: growth(programs["scenario"], MILLION, "A million flows"),
+    "web": lambda programs: web(programs["scenario"]),
+    "paper": lambda programs: paper_run.measure(run, programs["scenario"]),
+    "disciplines": lambda programs: disciplines(programs["pair"]),
+    "places": lambda programs: places(programs["scenario"]),
+}
+LONG = ("peers", "paper")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench.json", help="where the result goes")
-    parser.add_argument("--peers", action="store_true", help="only measure beside ns-2; nothing is written")
-    parser.add_argument(
-        "--paper",
-        type=float,
-        default=paper_run.WHOLE,
-        metavar="MINUTES",
-        help=f"simulated minutes of DCN 2004 [{paper_run.WHOLE:g}, the paper's, take minutes]",
-    )
+    usual = [name for name in PARTS if name not in LONG]
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} [all but {', '.join(LONG)}]")
     given = parser.parse_args()
-    if not 1 <= given.paper <= paper_run.WHOLE:
-        parser.error(f"--paper: from 1 to {paper_run.WHOLE:g} simulated minutes")
-    programs = build()
-    tables = peers(programs["scenario"])
-    if not given.peers:
-        from sluicegate import __version__
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no part of the benchmark: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    from sluicegate import __version__
+    from sluicegate.io import staged_file
 
-        bench: dict[str, object] = {"date": datetime.now(UTC).date().isoformat(), "version": __version__}
-        bench["machine"] = machine()
-        tables += costs()
-        places, cheap = probe(programs["scenario"])
-        for key, measure, program in (
-            ("scaling", scaling, "scenario"),
-            ("paper_run", partial(paper_run.measure, run, minutes=given.paper), "scenario"),
-            ("disciplines", disciplines, "pair"),
-        ):
-            more, bench[key] = measure(programs[program])
-            tables += more
-        tables += places
-        for key in ("per_flow", "overload"):
-            bench[key] = bench["disciplines"].pop(key)  # type: ignore[attr-defined]
-        bench["tables"] = tables
-        given.output.write_text(json.dumps(bench, indent=2) + "\n")
-    for each in tables:
-        print_table(each)
-    if not given.peers:
-        if not cheap:
+    kept: dict[str, dict[str, object]] = json.loads(given.output.read_text("utf-8")) if given.output.is_file() else {}
+    programs = build()
+    of = {"date": datetime.now(UTC).date().isoformat(), "version": __version__, "machine": machine()}
+    of |= {"commit": measured_code.commit(), "digest": measured_code.digest()}
+    for name in given.parts or usual:
+        start = time.monotonic()
+        tables, result = PARTS[name](programs)
+        kept[name] = {"measured": of, "seconds": round(time.monotonic() - start), "tables": tables, "result": result}
+        ordered = {part: kept[part] for part in PARTS if part in kept}
+        with staged_file(given.output) as file:
+            file.write_text(json.dumps(ordered, indent=2) + "\n", "utf-8")
+        for each in tables:
+            print_table(each)
+        print(f"{name}: {kept[name]['seconds']} s, written to {given.output}", flush=True)
+        if name == "places" and any(change > ALLOWED_PROBE for change in result.values()):  # type: ignore[operator]
             sys.exit(f"keeping the places in the queue adds more than {ALLOWED_PROBE:.0%} of the instructions")
-        print(f"written: {given.output}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def settings(minutes: float) -> list[str]:
 
 
 def measure(
-    run: Callable[..., Cost], program: Path, minutes: float
+    run: Callable[..., Cost], program: Path, minutes: float = WHOLE
 ) -> tuple[list[dict[str, object]], dict[str, object]]:
     """A table, and what bench.json keeps, of `minutes` that `program` simulates; `run` runs a process."""
     cost = run(program, SCENARIO, *settings(minutes))
