@@ -65,8 +65,8 @@ impl Sender {
     /// A packet has come for the first time, of those that an acknowledgement covers or reports.
     #[inline]
     pub(super) fn deliver(&mut self, index: usize, packet: &Packet, seen: &mut Seen) {
-        let sent = (packet.sent, packet.end);
-        if packet.sampled || (seen.prior_delivered.is_some() && !sent_after(sent, seen.newest)) {
+        let sent = (packet.sent, packet.end());
+        if packet.has(Packet::SAMPLED) || (seen.prior_delivered.is_some() && !sent_after(sent, seen.newest)) {
             return;
         }
         let prior = self.delivered_before(packet.delivered);
@@ -188,15 +188,16 @@ impl Sender {
         let mut acked = 0;
         let prior_sacked = self.queue.sacked_out;
         while let Some(packet) = self.queue.pop(self.window.una) {
-            if packet.ever_resent {
+            let sacked = packet.has(Packet::SACKED);
+            if packet.has(Packet::EVER_RESENT) {
                 seen.resent_acked = true;
-            } else if !packet.sacked {
+            } else if !sacked {
                 first = first.or(Some(packet.sent));
                 last = Some(packet.sent);
                 reordered = reordered.min(packet.start);
-                seen.original_acked |= packet.end <= self.episode.high;
+                seen.original_acked |= packet.end() <= self.episode.high;
             }
-            if !packet.sacked {
+            if !sacked {
                 self.window.delivered += 1;
                 if !self.spurious(&packet) {
                     self.rack.advance(&packet, self.window.now, self.rtt.least());

@@ -66,6 +66,7 @@ impl Pacing {
     }
 
     /// The packets of a burst (tcp_tso_segs).
+    #[inline(always)]
     pub fn burst(&self, cc: &dyn Controller, window: &Window) -> u32 {
         let mut bytes = (window.pacing_rate.0 / 8) >> BURST_SHIFT;
         let shift = window.min_rtt.map_or(u32::MAX, |least| ((least.0 / 1000) >> RTT_SHIFT).min(32) as u32);

@@ -12,10 +12,10 @@ use sluicegate_base::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Packet {
     pub start: u64,
-    /// The byte after its last, the end of the stream counted.
-    pub end: u64,
     /// When it was last sent.
     pub sent: Time,
+    /// How many bytes of the stream it has, the end of that counted.
+    pub len: u32,
     /// Where the burst began that it was last sent in, the lower half: what is under way is less than 4 GiB.
     pub burst: u32,
     /// How many packets the connection had delivered when it was last sent, the lower half (tx.delivered).
@@ -23,18 +23,11 @@ pub(super) struct Packet {
     /// Those sent before and after it, by their numbers (tcp_tsorted_anchor), while it is in the order of sending.
     pub earlier: u32,
     pub later: u32,
-    pub ordered: bool,
-    /// Whether it ends with PSH also when it is sent again.
-    pub push: bool,
-    /// Whether the other end reported it (SACKED_ACKED), it is taken for lost (LOST), what repairs that is under way
-    /// (SACKED_RETRANS), it was ever sent again (EVER_RETRANS).
-    pub sacked: bool,
-    pub lost: bool,
-    pub resent: bool,
-    pub ever_resent: bool,
-    /// Whether its delivery was counted in a rate sample.
-    pub sampled: bool,
+    /// What is so of it, each by one of the bits below.
+    pub tags: u8,
 }
+
+const _: () = assert!(size_of::<Packet>() == 40, "a window has many");
 
 /// Packets that left an untouched queue: when the first was sent, the last one, and how many they are.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +145,7 @@ impl Queue {
     fn position(&self, byte: u64) -> usize {
         let Some(front) = self.front() else { return 0 };
         let (mut low, mut high) = (0, self.packets.len());
-        let end = self.packets[high - 1].end;
+        let end = self.packets[high - 1].end();
         if end <= byte {
             return high;
         }
@@ -176,7 +169,7 @@ impl Queue {
         let first = self.position(start);
         let mut last = first;
         // One that begins before `end` may go on beyond it.
-        while self.packets.get(last).is_some_and(|packet| packet.end <= end) {
+        while self.packets.get(last).is_some_and(|packet| packet.end() <= end) {
             last += 1;
         }
         first..last
@@ -185,7 +178,7 @@ impl Queue {
     /// A new packet goes out.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
-        self.packets.push(Packet { ordered: true, ..packet });
+        self.packets.push(Packet { tags: packet.tags | Packet::ORDERED, ..packet });
         if self.repeated > 0 {
             self.order_last(self.packets.len() - 1);
         }
@@ -196,14 +189,16 @@ impl Queue {
         if self.repeated == 0 {
             self.order_all();
         }
-        self.repeated += u32::from(!self.packets[index].ever_resent);
+        self.repeated += u32::from(!self.packets[index].has(Packet::EVER_RESENT));
         self.leave_order(index);
         let packet = &mut self.packets[index];
-        let Packet { start, end, push, sacked, lost, resent, .. } = *packet;
-        self.resent_out += u32::from(repair && !resent);
-        *packet = Packet { start, end, push, sacked, lost, resent: resent || repair, ever_resent: true, ..record };
+        let Packet { start, len, mut tags, .. } = *packet;
+        self.resent_out += u32::from(repair && tags & Packet::RESENT == 0);
+        tags &= Packet::PUSH | Packet::SACKED | Packet::LOST | Packet::RESENT;
+        tags |= Packet::EVER_RESENT | if repair { Packet::RESENT } else { 0 };
+        *packet = Packet { start, len, tags, ..record };
         self.count();
-        if !sacked {
+        if tags & Packet::SACKED == 0 {
             self.order_last(index);
         }
     }
@@ -211,19 +206,19 @@ impl Queue {
     /// Takes the first packet off if it is acknowledged, up to `una`.
     #[inline]
     pub fn pop(&mut self, una: u64) -> Option<Packet> {
-        let packet = *self.front().filter(|packet| packet.end <= una)?;
+        let packet = *self.front().filter(|packet| packet.end() <= una)?;
         if self.repeated > 0 {
             self.leave_order(0);
         }
         self.packets.pop();
-        if packet.sacked | packet.lost | packet.ever_resent {
-            self.sacked_out -= u32::from(packet.sacked);
-            self.lost_out -= u32::from(packet.lost);
-            self.resent_out -= u32::from(packet.resent);
-            self.repeated -= u32::from(packet.ever_resent);
+        if packet.has(Packet::SACKED | Packet::LOST | Packet::EVER_RESENT) {
+            self.sacked_out -= u32::from(packet.has(Packet::SACKED));
+            self.lost_out -= u32::from(packet.has(Packet::LOST));
+            self.resent_out -= u32::from(packet.has(Packet::RESENT));
+            self.repeated -= u32::from(packet.has(Packet::EVER_RESENT));
             self.count();
         }
-        if self.marks.highest > 0 && self.marks.highest <= packet.end {
+        if self.marks.highest > 0 && self.marks.highest <= packet.end() {
             self.marks.highest = 0;
         }
         Some(packet)
@@ -233,7 +228,8 @@ impl Queue {
     #[inline(always)]
     pub fn pop_untouched(&mut self, una: u64) -> Option<Popped> {
         let mut popped: Option<Popped> = None;
-        while let Some(&Packet { sent, end, delivered, .. }) = self.front().filter(|packet| packet.end <= una) {
+        while let Some(packet) = self.front().filter(|packet| packet.end() <= una) {
+            let (sent, end, delivered) = (packet.sent, packet.end(), packet.delivered);
             let (first, acked) = popped.map_or((sent, 0), |popped| (popped.first, popped.acked));
             popped = Some(Popped { first, last: Sent { sent, end, delivered }, acked: acked + 1 });
             self.packets.pop();
@@ -248,8 +244,8 @@ impl Queue {
             return;
         }
         let packet = &mut self.packets[0];
-        packet.start = una;
-        if !packet.sacked {
+        (packet.start, packet.len) = (una, (packet.end() - una) as u32);
+        if !packet.has(Packet::SACKED) {
             self.leave_order(0);
             self.order_first();
         }
@@ -259,38 +255,37 @@ impl Queue {
     pub fn report(&mut self, index: usize) {
         self.leave_order(index);
         let packet = &mut self.packets[index];
-        if packet.lost {
-            self.resent_out -= u32::from(packet.resent);
+        if packet.has(Packet::LOST) {
+            self.resent_out -= u32::from(packet.has(Packet::RESENT));
             self.lost_out -= 1;
-            packet.resent = false;
+            packet.tags &= !(Packet::LOST | Packet::RESENT);
         }
-        packet.lost = false;
-        (packet.sacked, packet.sampled) = (true, true);
+        packet.tags |= Packet::SACKED | Packet::SAMPLED;
         self.sacked_out += 1;
-        self.marks.highest = self.marks.highest.max(packet.end);
+        self.marks.highest = self.marks.highest.max(packet.end());
         self.count();
     }
 
     /// What repaired a packet, or repeated it, is no longer under way.
     pub fn end_repair(&mut self, index: usize) {
         let packet = &mut self.packets[index];
-        self.resent_out -= u32::from(packet.resent);
-        packet.resent = false;
+        self.resent_out -= u32::from(packet.has(Packet::RESENT));
+        packet.tags &= !Packet::RESENT;
         self.count();
     }
 
     /// Takes a packet for lost, or what repaired it. Whether that is news (tcp_mark_skb_lost).
     pub fn lose(&mut self, index: usize) -> bool {
         let packet = &mut self.packets[index];
-        if packet.sacked {
+        if packet.has(Packet::SACKED) {
             return false;
         }
-        let news = !packet.lost || packet.resent;
-        if packet.lost {
-            self.resent_out -= u32::from(packet.resent);
-            packet.resent = false;
+        let news = packet.may_be_lost();
+        if packet.has(Packet::LOST) {
+            self.resent_out -= u32::from(packet.has(Packet::RESENT));
+            packet.tags &= !Packet::RESENT;
         } else {
-            packet.lost = true;
+            packet.tags |= Packet::LOST;
             self.lost_out += 1;
         }
         let first = self.hint().map_or(index, |hint| hint.min(index));
@@ -301,7 +296,7 @@ impl Queue {
 
     /// Takes nothing for lost any more.
     pub fn find_all(&mut self) {
-        (0..self.packets.len()).for_each(|index| self.packets[index].lost = false);
+        (0..self.packets.len()).for_each(|index| self.packets[index].tags &= !Packet::LOST);
         self.lost_out = 0;
         self.count();
     }
@@ -312,10 +307,7 @@ impl Queue {
             return None;
         }
         let first = self.hint()?;
-        let found = (first..self.packets.len()).find(|&index| {
-            let packet = &self.packets[index];
-            packet.lost && !packet.sacked && !packet.resent
-        });
+        let found = (first..self.packets.len()).find(|&index| self.packets[index].waits());
         self.marks.hint = found.map_or(NOBODY, |index| self.packets.number(index));
         found
     }
@@ -328,13 +320,13 @@ impl Queue {
     /// How many packets from this one on are lost, not yet repaired, and left in one burst.
     pub fn lost_together(&self, index: usize) -> u32 {
         let burst = self.packets[index].burst;
-        let lost = |packet: &&Packet| packet.burst == burst && packet.lost && !packet.sacked && !packet.resent;
+        let lost = |packet: &&Packet| packet.burst == burst && packet.waits();
         self.packets.range(index).take_while(lost).count() as u32
     }
 
     /// Whether anything was sent again and is under way, or ever was (tcp_any_retrans_done).
     pub fn any_resent(&self) -> bool {
-        self.resent_out > 0 || self.front().is_some_and(|packet| packet.ever_resent)
+        self.resent_out > 0 || self.front().is_some_and(|packet| packet.has(Packet::EVER_RESENT))
     }
 
     /// The end of the highest packet reported, or the first byte not acknowledged (tcp_highest_sack_seq).
@@ -369,9 +361,39 @@ impl Queue {
 }
 
 impl Packet {
+    /// It ends with PSH also when it is sent again.
+    pub const PUSH: u8 = 1;
+    /// The other end reported it (SACKED_ACKED), it is taken for lost (LOST), what repairs that is under way (SACKED_RETRANS),
+    /// it was ever sent again (EVER_RETRANS).
+    pub const SACKED: u8 = 2;
+    pub const LOST: u8 = 4;
+    pub const RESENT: u8 = 8;
+    pub const EVER_RESENT: u8 = 16;
+    /// Its delivery was counted in a rate sample.
+    pub const SAMPLED: u8 = 32;
+    /// It is in the order of sending.
+    const ORDERED: u8 = 64;
+
+    /// The byte after its last, the end of the stream counted.
+    #[inline(always)]
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+
+    /// Whether any of these is so.
+    #[inline(always)]
+    pub fn has(&self, tags: u8) -> bool {
+        self.tags & tags != 0
+    }
+
     /// Whether it may be lost: it is not reported, and if it was lost it is repaired.
     pub fn may_be_lost(&self) -> bool {
-        !self.sacked && (!self.lost || self.resent)
+        !self.has(Packet::SACKED) && (!self.has(Packet::LOST) || self.has(Packet::RESENT))
+    }
+
+    /// Whether it is lost and waits to be sent again.
+    fn waits(&self) -> bool {
+        self.tags & (Packet::SACKED | Packet::LOST | Packet::RESENT) == Packet::LOST
     }
 }
 
@@ -415,7 +437,7 @@ mod tests {
                 let record = Packet { sent, ..Packet::default() };
                 match change {
                     Change::Push => {
-                        queue.push(Packet { start: nxt, end: nxt + 1, ..record });
+                        queue.push(Packet { start: nxt, len: 1, ..record });
                         list.push((sent, nxt, [false; 3]));
                         nxt += 1;
                     }

@@ -71,10 +71,10 @@ impl Rack {
     /// A packet has come (tcp_rack_advance).
     pub fn advance(&mut self, packet: &Packet, now: Time, least: Option<Span>) {
         let rtt = now.since(packet.sent);
-        if packet.ever_resent && least.is_some_and(|least| rtt < least) {
+        if packet.has(Packet::EVER_RESENT) && least.is_some_and(|least| rtt < least) {
             return;
         }
-        self.arrived(packet.sent, packet.end, now);
+        self.arrived(packet.sent, packet.end(), now);
     }
 
     /// The same of a packet that was sent once.
@@ -139,7 +139,7 @@ impl Sender {
         while let Some(index) = next {
             let packet = self.queue.at(index);
             if packet.may_be_lost() {
-                if !sent_after(self.rack.newest, (packet.sent, packet.end)) {
+                if !sent_after(self.rack.newest, (packet.sent, packet.end())) {
                     break;
                 }
                 match self.rack.left(packet.sent, window, now) {
@@ -223,7 +223,8 @@ mod tests {
     use super::*;
 
     fn packet(sent_ms: u64, end: u64, again: bool) -> Packet {
-        Packet { sent: Time::ZERO + Span::from_millis(sent_ms), end, ever_resent: again, ..Packet::default() }
+        let (sent, tags) = (Time::ZERO + Span::from_millis(sent_ms), if again { Packet::EVER_RESENT } else { 0 });
+        Packet { start: end, sent, tags, ..Packet::default() }
     }
 
     /// RFC 8985, Sec. 6.2 by hand: a packet of 10 ms is delivered at 50 ms; one sent at 9 ms has had its time, with a window of

@@ -81,7 +81,7 @@ impl Rate {
         let sample = &mut self.sample;
         (sample.prior_delivered, sample.delivered_ce) = (Some(prior), record.delivered_ce);
         (sample.prior_lost, sample.tx_in_flight) = (record.lost, record.in_flight);
-        (sample.is_app_limited, sample.is_retrans) = (record.app_limited, packet.ever_resent);
+        (sample.is_app_limited, sample.is_retrans) = (record.app_limited, packet.has(Packet::EVER_RESENT));
         sample.sent = packet.sent;
     }
 

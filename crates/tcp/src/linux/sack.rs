@@ -7,6 +7,7 @@
 
 use super::ack::Seen;
 use super::cc::State;
+use super::queue::Packet;
 use super::sender::Sender;
 use crate::segment::Segment;
 use core::num::NonZeroU64;
@@ -50,16 +51,16 @@ impl Sender {
         }
         for index in self.queue.covered(start, end) {
             let packet = *self.queue.at(index);
-            if packet.ever_resent {
-                self.episode.undo.on_duplicates(packet.end, 1);
-                if packet.sacked {
+            if packet.has(Packet::EVER_RESENT) {
+                self.episode.undo.on_duplicates(packet.end(), 1);
+                if packet.has(Packet::SACKED) {
                     seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
                 }
             }
-            if packet.end <= self.window.una {
+            if packet.end() <= self.window.una {
                 continue;
             }
-            if !packet.sacked {
+            if !packet.has(Packet::SACKED) {
                 self.on_reported(index, seen);
             }
             self.queue.end_repair(index);
@@ -69,16 +70,16 @@ impl Sender {
     /// A packet is reported (tcp_sacktag_one).
     fn on_reported(&mut self, index: usize, seen: &mut Seen) {
         let packet = self.queue.at(index);
-        if packet.sacked || packet.end <= self.window.una {
+        if packet.has(Packet::SACKED) || packet.end() <= self.window.una {
             return;
         }
         let packet = *packet;
         self.rack.advance(&packet, self.window.now, self.rtt.least());
-        if !packet.ever_resent {
+        if !packet.has(Packet::EVER_RESENT) {
             if packet.start < self.queue.highest(self.window.una) {
                 seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
             }
-            seen.original_acked |= packet.end <= self.episode.high;
+            seen.original_acked |= packet.end() <= self.episode.high;
             seen.first_sack = seen.first_sack.or(Some(packet.sent));
             seen.last_sack = Some(packet.sent);
         }

@@ -106,7 +106,7 @@ impl Sender {
             let most = room.min(self.pacing.burst(&*self.cc, &self.window));
             let first = self.queue.at(index);
             self.burst_start = first.start as u32;
-            let len = (first.end - first.start) as u32;
+            let len = first.len;
             self.pacing.begin(&self.window, self.queue.lost_together(index).min(most), len, self.window.now);
         }
         if index == 0 && !matches!(self.timer, Some(Timer::Reordering)) {
@@ -320,7 +320,9 @@ impl Sender {
         let end = stop + u64::from(fin);
         let nothing_out = self.queue.is_empty();
         let push = len > 0 && self.burst_pushed && stop == self.burst_end;
-        let packet = Packet { start, end, push, ..self.record(len, self.queue.len() as usize, nothing_out) };
+        let record = self.record(len, self.queue.len() as usize, nothing_out);
+        let tags = if push { Packet::PUSH } else { 0 };
+        let packet = Packet { start, len: len + u32::from(fin), tags, ..record };
         self.queue.push(packet);
         self.window.nxt = end;
         if self.in_reduction() {
@@ -341,8 +343,8 @@ impl Sender {
     /// A packet goes out again.
     fn send_again(&mut self, index: usize, repair: bool, segment: &mut Segment) {
         let old = *self.queue.at(index);
-        let fin = self.closed && old.end == self.written + 1;
-        let len = (old.end - old.start - u64::from(fin)) as u32;
+        let fin = self.closed && old.end() == self.written + 1;
+        let len = old.len - u32::from(fin);
         let packet = self.record(len, index, false);
         self.queue.send_again(index, packet, repair);
         if repair {
@@ -351,7 +353,7 @@ impl Sender {
         self.episode.counters.retransmissions += 1;
         let flags = self.feedback.label(Flags::default().with_if(fin, Flags::FIN), false);
         segment.set(old.start, len, flags);
-        self.fill(segment, old.push || self.pacing.ends_burst());
+        self.fill(segment, old.has(Packet::PUSH) || self.pacing.ends_burst());
     }
 
     /// A packet of so many bytes goes out now, at this place of the queue.

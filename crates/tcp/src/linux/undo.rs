@@ -62,7 +62,7 @@ impl Sender {
 
     /// Whether a packet that was sent again was acknowledged for its original (tcp_skb_spurious_retrans).
     pub(super) fn spurious(&self, packet: &Packet) -> bool {
-        packet.ever_resent && self.echoes_before(self.rtt.clock.stamp(packet.sent))
+        packet.has(Packet::EVER_RESENT) && self.echoes_before(self.rtt.clock.stamp(packet.sent))
     }
 
     /// Whether what was taken for lost had only been late (tcp_packet_delayed).

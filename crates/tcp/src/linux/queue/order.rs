@@ -1,6 +1,6 @@
 //! The order of sending (tsorted_sent_queue). While no packet was sent again it is that of the stream.
 
-use super::{NOBODY, Queue};
+use super::{NOBODY, Packet, Queue};
 
 impl Queue {
     /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
@@ -20,7 +20,7 @@ impl Queue {
 
     /// The first packet from here on that is in the order of sending, by that of the stream.
     fn ordered_from(&self, index: usize) -> Option<usize> {
-        (index..self.packets.len()).find(|&index| self.packets[index].ordered)
+        (index..self.packets.len()).find(|&index| self.packets[index].has(Packet::ORDERED))
     }
 
     /// Where the packet with this number is.
@@ -32,7 +32,8 @@ impl Queue {
     pub(super) fn order_last(&mut self, index: usize) {
         let (number, before) = (self.packets.number(index), self.marks.last_sent);
         let packet = &mut self.packets[index];
-        (packet.earlier, packet.later, packet.ordered) = (before, NOBODY, true);
+        (packet.earlier, packet.later) = (before, NOBODY);
+        packet.tags |= Packet::ORDERED;
         match self.index(before) {
             Some(before) => self.packets[before].later = number,
             None => self.marks.first_sent = number,
@@ -42,7 +43,7 @@ impl Queue {
 
     /// The first packet of the stream is the first in the order.
     pub(super) fn order_first(&mut self) {
-        self.packets[0].ordered = true;
+        self.packets[0].tags |= Packet::ORDERED;
         if self.repeated == 0 {
             return;
         }
@@ -60,19 +61,26 @@ impl Queue {
     pub(super) fn order_all(&mut self) {
         (self.marks.first_sent, self.marks.last_sent) = (NOBODY, NOBODY);
         for index in 0..self.packets.len() {
-            if self.packets[index].ordered {
+            if self.packets[index].has(Packet::ORDERED) {
                 self.order_last(index);
             }
         }
     }
 
     /// A packet leaves the order of sending, if it is in it.
+    #[inline(always)]
     pub(super) fn leave_order(&mut self, index: usize) {
         let packet = &mut self.packets[index];
-        if !core::mem::take(&mut packet.ordered) || self.repeated == 0 {
-            return;
+        let leaves = packet.has(Packet::ORDERED);
+        packet.tags &= !Packet::ORDERED;
+        if leaves && self.repeated > 0 {
+            self.unlink(index);
         }
-        let (earlier, later) = (packet.earlier, packet.later);
+    }
+
+    #[inline(never)]
+    fn unlink(&mut self, index: usize) {
+        let Packet { earlier, later, .. } = self.packets[index];
         match self.index(earlier) {
             Some(earlier) => self.packets[earlier].later = later,
             None => self.marks.first_sent = later,
