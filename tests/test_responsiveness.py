@@ -56,6 +56,11 @@ def test_of_real_packets_by_hand() -> None:
     assert found.increase_ns == pytest.approx(31e6 + 2e6), "down nothing goes beside the load: what its queue holds"
     assert found.loaded == pytest.approx((60 / 0.053 + 60 / (0.020 + 0.030 + 0.002)) / 2)
     assert of_real_packets(network, [acks], {"down": 31e6, "up": 1e6}, 8.0) is None, "without load nothing is said"
+    # The same where a shaper is before the line up, and what waits down is in the shaper behind the line.
+    shaped = of_real_packets(
+        network, [load, acks | {"link": "up_shaper"}, silent], {"down": 1e6, "down_shaper": 30e6, "up": 0.0}, 8.0
+    )
+    assert shaped == found
     one_way = {key: value for key, value in network.items() if key != "reverse"}
     assert of_real_packets(one_way, [load, acks], {}, 8.0) is None
 

@@ -84,7 +84,8 @@ def of_real_packets(
 
     `network`: the resolved one, whose opposite direction is up. `flows`: the rows of the table, of which TCP flows that
     carried `LOADING` of the link's rate, or more, are the load, and the others what waits beside it. `waits`: of each
-    direction the mean queueing delay in ns, which stands for what waits where there are no others.
+    link, and of the shaper beside it, the mean queueing delay in ns, which stands for what waits where there are no
+    others.
     """
     if REVERSE not in network:
         return None
@@ -98,15 +99,21 @@ def of_real_packets(
         light, heavy = list[tuple[float, float]](), list[tuple[float, float]]()
         for flow in flows:
             packets = flow["delivered_packets"]
-            if flow["link"] == name and packets and flow["delay_mean_ns"] is not None:
+            if direction(flow["link"]) == name and packets and flow["delay_mean_ns"] is not None:
                 sending = flow["throughput_bps"] * seconds / packets / rate_bps * 1e9
                 more = max(flow["delay_mean_ns"] - alone - sending, 0.0)
                 loads = flow["kind"] == "tcp" and flow["throughput_bps"] >= LOADING * rate_bps
                 (heavy if loads else light).append((more, packets))
-        beside[bool(back)] = _mean(light) if light else waits.get(name) or 0.0
+        waiting = sum(wait or 0.0 for link, wait in waits.items() if direction(link) == name)
+        beside[bool(back)] = _mean(light) if light else waiting
         if heavy:
             load[bool(back)] = _mean(heavy)
     return _of(least, beside, load)
+
+
+def direction(link: str) -> str:
+    """Down or up: that of a link of real packets, or of the shaper beside it."""
+    return link.removesuffix("_shaper")
 
 
 def _mean(weighed: Sequence[tuple[float, float]]) -> float:

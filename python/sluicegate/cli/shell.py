@@ -255,10 +255,11 @@ def print_shell(done: Run, places: Sequence[Path], stderr: bool = True, told: Se
 
     `stderr`: all of it on standard error, not the warnings alone.
     """
+    from ..responsiveness import direction
     from ..run_page import reasons
 
     links = sorted(done.links.to_dicts(), key=lambda link: str(link["link"]))
-    carried = {row["name"]: row["throughput_bps"] for row in done.groups.to_dicts()}
+    carried = {direction(row["name"]): row["throughput_bps"] for row in done.groups.to_dicts()}
     unit, factor = rate_unit(max(carried.values(), default=0.0))
     head = [
         "link",
@@ -271,7 +272,8 @@ def print_shell(done: Run, places: Sequence[Path], stderr: bool = True, told: Se
         "dropped",
     ]
     rows = [
-        [link["link"], link["discipline"], fixed(carried.get(link["link"], 0.0), 1 / factor, rate_digits(factor)),
+        [link["link"], link["discipline"],
+         fixed(carried.get(direction(link["link"]), 0.0), 1 / factor, rate_digits(factor)),
          fixed(link["utilisation"], 0.01), fixed(link["queueing_delay_mean_ns"], 1e6),
          fixed(link["queueing_delay_p99_ns"], 1e6), str(link["arrivals_packets"]), str(link["drops_packets"])]
         for link in links
