@@ -73,10 +73,14 @@ class Server(End):
 
 
 class Client(End):
+    connected = False
+
     def wake(self, now_ns):
-        if self.quic.get_timer() is None:
-            self.quic.connect(PEER, now_ns / 1e9)
-        super().wake(now_ns)
+        if self.connected:
+            return super().wake(now_ns)
+        self.connected = True
+        self.quic.connect(PEER, now_ns / 1e9)
+        return self.collect(now_ns)
 
 
 def certificate():
