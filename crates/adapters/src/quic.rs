@@ -242,11 +242,11 @@ impl Endpoint for End {
 
     fn wake(&mut self, now: Time) {
         let now = self.at(now);
-        if let Role::Client { connects, .. } = &mut self.role {
-            if let Some(config) = connects.take() {
-                let connection = self.endpoint.connect(now, *config, peer(), NAME);
-                self.connection = connection.map_err(|error| eprintln!("quinn: {error}")).ok();
-            }
+        if let Role::Client { connects, .. } = &mut self.role
+            && let Some(config) = connects.take()
+        {
+            let connection = self.endpoint.connect(now, *config, peer(), NAME);
+            self.connection = connection.map_err(|error| eprintln!("quinn: {error}")).ok();
         }
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(now);

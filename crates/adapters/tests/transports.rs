@@ -3,10 +3,14 @@
 use sluicegate_adapters::beside::{Part, parts, rows, run};
 use sluicegate_adapters::quic::{self, Control};
 use sluicegate_adapters::small_tcp;
-use sluicegate_base::{Rate, Span};
+use sluicegate_adapters::sockets::drive;
+use sluicegate_base::{Rate, Span, Stream};
 use sluicegate_netsim::counters::PacketRow;
 use sluicegate_netsim::{EndpointPair, NetworkBuilder, Outcome, Sim};
-use std::sync::atomic::Ordering;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The pair and Linux's CUBIC.
 fn beside(discipline: &str, pair: EndpointPair) -> [Part; 2] {
@@ -58,6 +62,29 @@ fn bbr_takes_a_queue_that_only_drops() {
         let [own, tcp] = beside(discipline, quic::download(Control::Bbr, u64::MAX, &received));
         assert!(own.share > 0.9 && own.loss > 5.0 && tcp.loss > 5.0, "{own:?} {tcp:?}");
     }
+}
+
+/// The same ends without the simulator: over the machine's own loopback, by the clock.
+#[test]
+fn a_download_arrives_over_sockets() {
+    let (received, bytes) = (quic::Received::default(), 3_000_000);
+    let sockets = [0; 2].map(|_| UdpSocket::bind(("127.0.0.1", 0)).unwrap());
+    let [server, client] = sockets;
+    let (address, over) = (server.local_addr().unwrap(), AtomicBool::new(false));
+    let seed = |name| Stream::new(1, name);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut end = quic::End::server(Control::Cubic, bytes, seed("server")).unwrap();
+            drive(&mut end, &server, None, || over.load(Ordering::Relaxed)).unwrap();
+        });
+        let mut end = quic::End::client(seed("client"), &received).unwrap();
+        let begun = Instant::now();
+        // Mostly it takes a tenth of a second; on a machine that does much else it may take long.
+        let done = || received.load(Ordering::Relaxed) >= bytes || begun.elapsed() > Duration::from_secs(60);
+        drive(&mut end, &client, Some(address), done).unwrap();
+        over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(received.load(Ordering::Relaxed), bytes);
 }
 
 /// What every packet did, and when.
