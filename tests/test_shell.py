@@ -87,15 +87,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def test_a_direction_is_read_from_a_text_or_a_mapping() -> None:
     side = read("rate=16 Mbit/s, loss=0.01,queue=choke:limit=300:min_th=20,drop=5+8-10,late=7:30 ms+9:5 ms", "down")
-    assert side.keys == {"rate": "16 Mbit/s", "loss": "0.01"}
+    fates = {"drop": "5,8-10", "late": "7:30 ms,9:5 ms"}
+    assert side.keys == {"rate": "16 Mbit/s", "loss": "0.01", **fates}
     assert side.queue is not None
     assert side.queue.sets[0] == ("queue.discipline", "choke")
     assert ("queue.choke.min_th", "20") in side.queue.sets
-    assert side.fates == {"drop": "5,8-10", "late": "7:30 ms,9:5 ms"}
     same = {"rate": "16 Mbit/s", "loss": 0.01, "queue": sg.Codel(), "drop": [5, "8-10"], "late": "7:30 ms,9:5 ms"}
-    assert read(same, "down").fates == side.fates
     assert read(same, "down").keys == side.keys
-    assert read({"drop": 5}, "down").fates == {"drop": "5"}
+    assert read({"drop": 5}, "down").keys == {"drop": "5"}
     assert read(None, "up").keys == {}
 
 
@@ -186,11 +185,11 @@ def test_the_exit_code_is_the_commands_and_the_report_goes_to_standard_error(
     [call] = asked
     assert call["command"] == ["ls", "-l", "--", "-o"]
     assert (call["world"], call["peer"]) == (False, ["/bin/sh", "-c", "serve -p 1"])
-    assert call["fates"] == {"down": {"drop": "5,8-10"}, "up": {}}
     assert (call["sysctls"], call["mtu"], call["pcap"]) == ({"net.ipv4.tcp_ecn": "1"}, 1400, None)
-    assert {("network.rate", "5 Mbit/s"), ("queue.choke.limit", "300"), ("run.seed", "3")} <= {
-        *map(tuple, call["sets"])
-    }
+    sets = {*map(tuple, call["sets"])}
+    drop = ("network.drop", "5,8-10")
+    assert {("network.rate", "5 Mbit/s"), ("queue.choke.limit", "300"), ("run.seed", "3"), drop} <= sets
+    assert "network.reverse.drop" not in dict(sets)
     rows = {line.split()[0]: line.split() for line in done.stderr.splitlines() if line.strip()}
     assert {"down", "up", "warning:", "down:"} <= rows.keys()
     assert "warning: the machine did not keep up: 30 of 100 packets" in done.stderr

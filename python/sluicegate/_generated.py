@@ -3159,6 +3159,13 @@ class Link(Declared, role="link"):
         jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
             (default: 0 s; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
+        drop: Packets that are lost behind the queue, by their number in the order in which they reach the link,
+            from 1: "5,8-10". (default: none; Sluicegate)
+        mark: Packets that are marked there, if their transport is capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake
+            them. (default: none; Sluicegate)
+        behind: Packets that arrive right after later ones, and after how many that arrive: "7:3". (default: none;
+            Sluicegate)
         trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
             time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
@@ -3187,6 +3194,10 @@ class Link(Declared, role="link"):
     burst_end: float = 1.0
     jitter: str = "0 s"
     reordering: bool = False
+    drop: str | None = None
+    mark: str | None = None
+    late: str | None = None
+    behind: str | None = None
     trace: str | None = None
     trace_period: str | None = None
     trace_mean: str | None = None
@@ -3252,6 +3263,13 @@ class Reverse(Declared, role="reverse"):
         jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
             (default: as forward; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: as forward; Linux, netem)
+        drop: Packets that are lost behind the queue, by their number in the order in which they reach the link,
+            from 1: "5,8-10". (default: none; Sluicegate)
+        mark: Packets that are marked there, if their transport is capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake
+            them. (default: none; Sluicegate)
+        behind: Packets that arrive right after later ones, and after how many that arrive: "7:3". (default: none;
+            Sluicegate)
         trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
             time and rate. The discipline does not hear of these changes. (default: as forward; Netravali et al.
             2015 (Mahimahi); Mao et al. 2017 (Pensieve))
@@ -3274,6 +3292,10 @@ class Reverse(Declared, role="reverse"):
     burst_end: float | None = None
     jitter: str | None = None
     reordering: bool | None = None
+    drop: str | None = None
+    mark: str | None = None
+    late: str | None = None
+    behind: str | None = None
     trace: str | None = None
     trace_period: str | None = None
     trace_mean: str | None = None
@@ -3320,6 +3342,13 @@ class Dumbbell(Declared, role="network"):
         jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
             (default: 0 s; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
+        drop: Packets that are lost behind the queue, by their number in the order in which they reach the link,
+            from 1: "5,8-10". (default: none; Sluicegate)
+        mark: Packets that are marked there, if their transport is capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake
+            them. (default: none; Sluicegate)
+        behind: Packets that arrive right after later ones, and after how many that arrive: "7:3". (default: none;
+            Sluicegate)
         trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
             time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
@@ -3349,6 +3378,10 @@ class Dumbbell(Declared, role="network"):
     burst_end: float = 1.0
     jitter: str = "0 s"
     reordering: bool = False
+    drop: str | None = None
+    mark: str | None = None
+    late: str | None = None
+    behind: str | None = None
     trace: str | None = None
     trace_period: str | None = None
     trace_mean: str | None = None

@@ -323,6 +323,8 @@ impl Field {
                 Value::Size(Size::Packets(u64::try_from(*n).map_err(|_| "must not be negative".to_owned())?))
             }
             (Kind::Text, Raw::Text(text)) => Value::Text(text.clone()),
+            // An override knows no quotes: KEY=5.
+            (Kind::Text, Raw::Integer(n)) => Value::Text(n.to_string()),
             (Kind::Texts, Raw::List(list)) => Value::Texts(list.clone()),
             (Kind::Times, Raw::List(list)) => {
                 let times = list.iter().map(|text| self.time_of_a_list(text));

@@ -14,6 +14,7 @@ use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
 use sluicegate_netsim::counters::Positions;
 use sluicegate_netsim::workloads::exchanges::Exchanges;
+use sluicegate_port::fates::KEYS;
 use sluicegate_tcp::Algorithm;
 use sluicegate_tcp::profiles::PROFILES;
 
@@ -79,7 +80,8 @@ fn declared(own: &[Table], shared: &[Table]) -> Json {
 fn as_forward(mut declared: Json) -> Json {
     for field in declared["fields"].as_array_mut().expect("fields") {
         field["default"] = Json::Null;
-        if field["name"] != "rate" {
+        let is_fate = KEYS.iter().any(|key| field["name"] == *key);
+        if field["name"] != "rate" && !is_fate {
             field["derived"] = "as forward".into();
         }
     }

@@ -12,6 +12,7 @@
 //! | [`population`] | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
+//! | [`path`] | a path without simulator, as a scenario describes it |
 //! | [`shaper`] | a shaper beside a link, with the discipline under study |
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
 //! | [`simulation`] | a scenario as it runs: driven, looked at, changed |
@@ -30,6 +31,7 @@ pub mod flows;
 pub mod foreign;
 pub mod memory;
 pub mod network;
+mod path;
 mod population;
 pub mod queueing;
 mod rates;
@@ -46,6 +48,7 @@ mod wire;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;
+pub use path::path_of;
 pub use scenario::Scenario;
 pub use simulation::Simulation;
 

@@ -12,6 +12,7 @@ use sluicegate_base::{ETHERNET, Link, Rate, Size, Span, Value, quantity};
 use sluicegate_netsim::WirePlan;
 use sluicegate_netsim::source::{Direction, FlowParams};
 use sluicegate_port::Framing;
+use sluicegate_port::fates::KEYS;
 use std::collections::BTreeSet;
 
 /// The name of a two-way dumbbell's second link, the bottleneck in the opposite direction, and of the table that says how it
@@ -201,7 +202,10 @@ fn opposite(
     of_its_own.refuse_unknown(&known, &[QUEUE, SHAPER])?;
     let own = of_its_own.entries;
     let is_given = |key: &str| own.iter().any(|(name, _)| name == key);
-    let replaced = |key: &str| is_given(key) || REPLACED.iter().any(|(by, keys)| is_given(by) && keys.contains(&key));
+    // The number of a packet is one of its direction.
+    let replaced = |key: &str| {
+        is_given(key) || KEYS.contains(&key) || REPLACED.iter().any(|(by, keys)| is_given(by) && keys.contains(&key))
+    };
     let is_known = |key: &str| known.iter().any(|table| table.position(key).is_some());
     let inherited = section.entries.iter().filter(|(key, _)| is_known(key) && !replaced(key));
     let entries: Vec<(String, Item)> = own.iter().chain(inherited).cloned().collect();

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Value, choices, params, quantity};
 use sluicegate_netsim::{Loss, WirePlan};
+use sluicegate_port::fates::{Fates, KEYS};
 use sluicegate_port::{Cells, Framing};
 
 choices! {
@@ -49,6 +50,14 @@ params! {
         jitter: Span = default(Span::ZERO), range(Range::from(0.0).to(60.0)), source("Sluicegate");
         /// Whether jitter lets packets overtake each other.
         reordering: bool = default(false), source("Linux, netem");
+        /// Packets that are lost behind the queue, by their number in the order in which they reach the link, from 1: "5,8-10".
+        drop: Option<String> = optional("none"), source("Sluicegate");
+        /// Packets that are marked there, if their transport is capable: "5,8-10".
+        mark: Option<String> = optional("none"), source("Sluicegate");
+        /// Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake them.
+        late: Option<String> = optional("none"), source("Sluicegate");
+        /// Packets that arrive right after later ones, and after how many that arrive: "7:3".
+        behind: Option<String> = optional("none"), source("Sluicegate");
         /// A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of time and rate. The
         /// discipline does not hear of these changes.
         trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
@@ -118,7 +127,11 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json
     });
     let read = params.trace.as_ref().map(|file| trace(section, file, params.trace_period)).transpose()?;
     let (rates, mean) = read.map(|rates| rates.scaled(params.trace_mean)).unzip();
-    let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
+    let mut fates = Fates::default();
+    for (key, given) in KEYS.into_iter().zip([&params.drop, &params.mark, &params.late, &params.behind]) {
+        given.iter().try_for_each(|value| fates.add(key, value)).map_err(|rule| section.error(key, &rule))?;
+    }
+    let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates, fates };
     Ok(LinkWire { framing, wire, mean })
 }
 

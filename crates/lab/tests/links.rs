@@ -330,6 +330,63 @@ fn reordering_reaches_the_hosts() {
     assert!(outcome.flows[0].fast_retransmits > 5);
 }
 
+/// Two links in series; the first has these keys beside its rate.
+fn series(keys: &str) -> String {
+    let links = format!(
+        r#"links = [
+    {{ name = "a", from = "x", to = "y", rate = "10 Mbit/s", delay = "10 ms", {keys} }},
+    {{ name = "b", from = "y", to = "z", rate = "10 Mbit/s", delay = "0 ms" }},
+]"#
+    );
+    let text = UDP.replace("rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n", &links).replace("20 Mbit/s", "8 Mbit/s");
+    text.replace("[run]", "path = [\"a\", \"b\"]\n\n[run]").replace("1500 B", "1000 B")
+}
+
+/// Packets come each millisecond.
+#[test]
+fn single_packets_meet_their_fate() {
+    let text = series(r#"drop = "3,5", late = "6:2500 us", behind = "8:2", mark = 2"#);
+    let scenario = read(&text, "fates.toml", &[("run.duration", "100 ms")]).unwrap();
+    let mut sim = sluicegate_netsim::Sim::new(scenario.plan().unwrap());
+    let seen = ["a", "b"].map(|link| {
+        let (seen, sees) = std::sync::mpsc::channel();
+        assert!(sim.observe_arrivals(link, Box::new(move |_, packet, _| seen.send(packet.sent).unwrap())));
+        sees
+    });
+    while sim.advance_until(sluicegate_base::Time::NEVER, 1 << 20) {}
+    let [there, behind] = seen.map(|sees| sees.try_iter().collect::<Vec<sluicegate_base::Time>>());
+    let number = |sent: &sluicegate_base::Time| 1 + there.iter().position(|other| other == sent).unwrap();
+    let numbers: Vec<usize> = behind.iter().map(number).take(10).collect();
+    assert_eq!(numbers, [1, 2, 4, 7, 6, 9, 10, 8, 11, 12], "3 and 5 are lost, 6 is late, 8 is behind 10");
+    assert_eq!(sim.snapshot().links[0].lost, 2);
+}
+
+/// What is marked behind the queue reaches the sender, as a mark of the queue does.
+#[test]
+fn a_mark_by_fate_reaches_the_sender() {
+    let text = UDP.replace("kind = \"udp\"\nrate = \"20 Mbit/s\"\npacket_size = \"1500 B\"", "kind = \"tcp\"");
+    let sets = [("queue.limit", "1000"), ("flows.0.window", "20"), ("flows.0.ecn", "true")]; // the queue never overflows
+    let responses = |more: &[(&str, &str)]| {
+        let flow = &outcome(&text, "tcp.toml", &[&sets[..], more].concat()).flows[0];
+        (flow.mark_responses, flow.retransmissions)
+    };
+    assert_eq!(responses(&[]), (0, 0));
+    assert_eq!(responses(&[("network.mark", "100,900-905")]), (2, 0), "once for each window");
+    assert_eq!(responses(&[("network.drop", "100")]), (0, 1));
+}
+
+#[test]
+fn fates_that_make_no_sense_are_refused_and_are_of_one_direction() {
+    let rule = |sets: &[(&str, &str)]| read(UDP, "x.toml", sets).err().unwrap().0;
+    let error = rule(&[("network.drop", "5,8-10,9")]);
+    assert!(error.contains("network.drop") && error.contains("packet 9 is named already"), "{error}");
+    assert!(rule(&[("network.late", "5")]).contains("such as 7:3"));
+    assert!(rule(&[("network.behind", "5:0")]).contains("a whole number from 1 on"));
+    let both = read(UDP, "x.toml", &[("network.drop", "5"), ("network.two_way", "true")]).unwrap().resolved;
+    assert_eq!(both["network"]["drop"], "5");
+    assert!(both["network"]["reverse"].get("drop").is_none());
+}
+
 #[test]
 fn framings_have_names() {
     let resolved = |framing: &str| {

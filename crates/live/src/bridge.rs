@@ -1,7 +1,6 @@
 //! A discipline between two real interfaces: what comes in by one goes out by the other, through a link.
 
 use crate::emulator::{Emulator, Observer};
-use crate::fates::Fates;
 use crate::gate::Gate;
 use crate::interface::Interface;
 use crate::ledger::Ledger;
@@ -53,9 +52,8 @@ impl Bridge {
             warnings.push(format!("{first} has an MTU of {}, {second} one of {}: {rule}", one.mtu(), other.mtu()));
         }
         let names = spec.links.each_ref().map(|way| way[0].name.clone());
-        let ways = spec.links.map(|way| way.into_iter().map(|link| (link, Fates::default())).collect());
         // The number of a way is that of its gate.
-        let mut emulator = Emulator::in_series(ways, spec.seed, Ledger::new(Span::from_millis(100), false));
+        let mut emulator = Emulator::in_series(spec.links, spec.seed, Ledger::new(Span::from_millis(100), false));
         emulator.observer = observer;
         let gates: Vec<Box<dyn Gate>> = vec![Box::new(one), Box::new(other)];
         let traffic = Tuples::new(names, spec.seed, spec.flows);

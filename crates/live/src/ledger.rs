@@ -9,9 +9,12 @@ use sluicegate_netsim::Outcome;
 use sluicegate_netsim::counters::{FlowRow, FlowSample, FlowTotals, LinkRow, Past, QueueSample, SummaryStats};
 use sluicegate_port::DelayHistogram;
 use sluicegate_tcp::connection::Congestion;
+use std::borrow::Cow;
 
 /// What a link keeps beside its port's counters.
 pub(crate) struct LinkMeter {
+    pub name: String,
+    pub discipline: Cow<'static, str>,
     /// Whether it is under study.
     pub monitored: bool,
     /// Whether another link has counted what arrives.
@@ -27,9 +30,9 @@ pub(crate) struct LinkMeter {
 }
 
 impl LinkMeter {
-    pub fn new(monitored: bool, counted: bool) -> LinkMeter {
+    pub fn new(name: String, discipline: Cow<'static, str>, monitored: bool, counted: bool) -> LinkMeter {
         let (delays, average) = Default::default();
-        LinkMeter { monitored, counted, delays, lost: 0, average, found: [0; 2], carried: 0 }
+        LinkMeter { name, discipline, monitored, counted, delays, lost: 0, average, found: [0; 2], carried: 0 }
     }
 }
 
@@ -147,11 +150,11 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn lose(&mut self, entry: &Entry, meter: &mut LinkMeter) {
+    pub(crate) fn lose(&mut self, entry: &Entry, packet: &Packet, meter: &mut LinkMeter) {
         meter.lost += 1;
         if entry.data {
             let totals = &mut self.flows[entry.flow as usize].totals;
-            let early = entry.packet.arrived < self.window;
+            let early = packet.arrived < self.window;
             *(if early { &mut totals.earlier[2] } else { &mut totals.lost }) += 1;
         }
     }
@@ -192,10 +195,11 @@ impl Emulator {
 
     /// Takes a sample of each link under study and of the flows.
     pub fn sample(&mut self, now: Time) {
-        let Emulator { links, ledger, .. } = self;
+        let Emulator { paths, meters, ledger, .. } = self;
         let time = ledger.due;
-        for (at, link) in links.iter_mut().enumerate().filter(|(_, link)| link.meter.monitored) {
-            let (port, meter) = (&link.port, &mut link.meter);
+        let links = paths.links.iter().zip(meters).enumerate();
+        for (at, (link, meter)) in links.filter(|(_, (_, meter))| meter.monitored) {
+            let port = &link.port;
             let average = port.average();
             if let Some(average) = average {
                 meter.average.add(average);
@@ -251,9 +255,8 @@ impl Emulator {
     /// The measured window begins: everything is counted anew.
     pub fn begin_window(&mut self, now: Time) {
         self.ledger.window = now;
-        for link in &mut self.links {
+        for (link, meter) in self.paths.links.iter_mut().zip(&mut self.meters) {
             link.port.counters.begin_window(now);
-            let meter = &mut link.meter;
             (meter.delays[0], meter.lost, meter.average, meter.found) = Default::default();
             if let Some(course) = &mut link.course {
                 course.begin_window(now);
@@ -277,20 +280,20 @@ impl Emulator {
     /// Everything counted until now, in the rows of the simulator's results.
     #[must_use]
     pub fn outcome(&self, now: Time) -> Outcome {
-        let Emulator { links, ledger, .. } = self;
-        let monitored = links.iter().enumerate().filter(|(_, link)| link.meter.monitored);
-        let links = monitored.map(|(at, link)| {
+        let Emulator { paths, meters, ledger, .. } = self;
+        let monitored = paths.links.iter().zip(meters).enumerate().filter(|(_, (_, meter))| meter.monitored);
+        let links = monitored.map(|(at, (link, meter))| {
             let mut counters = link.port.counters.clone();
             link.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
             LinkRow {
                 index: at as u32,
-                name: link.name.clone(),
+                name: meter.name.clone(),
                 rate: link.course.as_ref().map_or(link.port.rate(), |course| course.mean(now)),
-                discipline: link.discipline.clone(),
+                discipline: meter.discipline.clone(),
                 counters,
-                delays: link.meter.delays[0].clone(),
-                average: link.meter.average,
-                lost: link.meter.lost,
+                delays: meter.delays[0].clone(),
+                average: meter.average,
+                lost: meter.lost,
             }
         });
         let links = links.collect();

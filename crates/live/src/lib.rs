@@ -5,7 +5,6 @@
 //! | [`bridge`] | a discipline between two interfaces |
 //! | [`capture`] | what links send and drop, as pcapng |
 //! | [`emulator`] | the network that packets cross, in virtual time |
-//! | [`fates`] | what is to happen to single packets, for tests of hosts |
 //! | [`gate`] | where packets come in and go out: a TUN |
 //! | [`hosts`] | the sources of a scenario on sockets of the kernel |
 //! | [`interface`] | a real interface: frames in and out |
@@ -25,7 +24,6 @@
 pub mod bridge;
 pub mod capture;
 pub mod emulator;
-pub mod fates;
 pub mod gate;
 pub mod hosts;
 pub mod interface;

@@ -1,12 +1,15 @@
 //! A real packet, as a queue sees it.
 
 use sluicegate_aqm::FlowKey;
-use sluicegate_base::{Ecn, Time};
-use sluicegate_port::PortPacket;
+use sluicegate_base::Ecn;
+use sluicegate_port::Transit;
 
-/// A real packet in a queue; its bytes are in a frame.
+/// A real packet on its way.
+pub type Packet = Transit<Seen>;
+
+/// What queues see of a real packet; its bytes are in a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet {
+pub struct Seen {
     /// The hash of its flow.
     pub key: u64,
     /// The hashes of the addresses that it comes from and goes to.
@@ -15,8 +18,6 @@ pub struct Packet {
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Whether the queue that it is in has marked it.
-    pub marked: bool,
     /// Its class of traffic: what its flow says, else its DSCP.
     pub class: u8,
     /// How much it may be spared.
@@ -25,11 +26,9 @@ pub struct Packet {
     pub label: u32,
     /// Its frame.
     pub frame: u32,
-    /// When it reached the queue that it is in.
-    pub arrived: Time,
 }
 
-impl sluicegate_aqm::Packet for Packet {
+impl sluicegate_aqm::Packet for Seen {
     #[inline]
     fn flow(&self) -> FlowKey {
         FlowKey(self.key)
@@ -42,8 +41,7 @@ impl sluicegate_aqm::Packet for Packet {
         self.ecn
     }
     fn mark(&mut self) -> bool {
-        self.marked = self.ecn.mark();
-        self.marked
+        self.ecn.mark()
     }
     fn class(&self) -> u8 {
         self.class
@@ -59,16 +57,5 @@ impl sluicegate_aqm::Packet for Packet {
     }
     fn set_label(&mut self, label: u32) {
         self.label = label;
-    }
-}
-
-impl PortPacket for Packet {
-    #[inline]
-    fn arrived(&self) -> Time {
-        self.arrived
-    }
-    #[inline]
-    fn marked(&self) -> bool {
-        self.marked
     }
 }

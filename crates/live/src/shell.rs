@@ -1,7 +1,6 @@
 //! A command behind a link: in a network namespace of its own, with the world, or another command, at the other end.
 
 use crate::emulator::Emulator;
-use crate::fates::Fates;
 use crate::gate::{Gate, Tun};
 use crate::ledger::Ledger;
 use crate::packet::Packet;
@@ -29,8 +28,8 @@ pub enum Far {
 
 /// How a shell is made.
 pub struct ShellSpec {
-    /// The links that are crossed down to the command, and up from it, in this order, with the fates of their packets.
-    pub links: [Vec<(LinkPlan<Packet>, Fates)>; 2],
+    /// The links that are crossed down to the command, and up from it, in this order.
+    pub links: [Vec<LinkPlan<Packet>>; 2],
     /// The command and its arguments.
     pub command: Vec<String>,
     /// What is at the other end.
@@ -122,7 +121,7 @@ impl Shell {
             }
             _ => None,
         };
-        let [down_name, up_name] = spec.links.each_ref().map(|way| way[0].0.name.clone());
+        let [down_name, up_name] = spec.links.each_ref().map(|way| way[0].name.clone());
         let [down, up] = spec.links;
         // What comes in from the command goes up: the number of a way is that of its gate.
         let mut emulator = Emulator::in_series([up, down], spec.seed, Ledger::new(Span::from_millis(100), false));

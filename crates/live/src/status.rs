@@ -28,28 +28,31 @@ impl Status {
         let Driven { emulator, traffic, gates, punctuality, .. } = driven;
         let seconds = now.since(self.time).as_secs().max(1e-9);
         self.time = now;
-        self.links.resize(emulator.links.len(), 0);
+        self.links.resize(emulator.meters.len(), 0);
         let mut links = Vec::new();
-        let road = &emulator.road;
-        for (link, before) in emulator.links.iter_mut().zip(&mut self.links).filter(|(link, _)| link.meter.monitored) {
-            let port = &link.port;
+        for (at, before) in self.links.iter_mut().enumerate() {
+            if !emulator.meters[at].monitored {
+                continue;
+            }
+            let recent = std::mem::take(&mut emulator.meters[at].delays[1]);
+            let (port, meter) = (&emulator.paths.links[at].port, &emulator.meters[at]);
             let view = LinkView {
-                name: &link.name,
-                discipline: &link.discipline,
+                name: &meter.name,
+                discipline: &meter.discipline,
                 rate: port.rate(),
                 queued: [port.len(), port.queue().bytes()],
                 average: port.average(),
                 counters: &port.counters,
-                lost: link.meter.lost,
+                lost: meter.lost,
                 bytes: increase(before, port.counters.departed_bytes),
-                delays: &std::mem::take(&mut link.meter.delays[1]),
+                delays: &recent,
             };
             let mut said = watch::link(&view, seconds);
-            said.insert("delays".to_owned(), delays(&link.meter.delays[0], port.counters.delay_sum));
+            said.insert("delays".to_owned(), delays(&meter.delays[0], port.counters.delay_sum));
             if packets {
                 let mut waiting = Waiting::default();
                 port.for_each(&mut |packet| {
-                    let entry = road.entry(packet.frame);
+                    let entry = emulator.entry(packet.frame);
                     waiting.push(packet.frame, shown_flow(entry.flow, entry.data), now.since(packet.arrived));
                 });
                 said.extend(waiting.said(|visit| port.state(visit), |_| None));
@@ -73,7 +76,7 @@ impl Status {
             .iter()
             .map(|(bytes, at)| {
                 let flow = &flows[*at];
-                let link = flow.about.link.and_then(|link| emulator.links.get(link as usize));
+                let link = flow.about.link.and_then(|link| emulator.meters.get(link as usize));
                 json!({
                     "name": traffic.flow_name(*at),
                     "link": link.map(|link| &link.name),

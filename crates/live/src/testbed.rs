@@ -1,7 +1,6 @@
 //! A scenario between real hosts: its sources on sockets of the kernel in two namespaces, its network between them.
 
 use crate::emulator::{Emulator, Entry, Observer};
-use crate::fates::Fates;
 use crate::gate::{Gate, Tun};
 use crate::hosts::shared::{FIRST_PORT, Shared};
 use crate::hosts::socket::Settings;
@@ -219,7 +218,6 @@ impl Testbed {
             ledger.flows.push(row);
         }
         let Plan { links, lines, flows, seed, warmup, duration, .. } = plan;
-        let links = links.into_iter().map(|link| (link, Fates::default())).collect();
         let mut emulator = Emulator::new(links, &lines, seed, ledger);
         emulator.observer = observer;
         let (mut ends, mut known) = (Vec::new(), Vec::new());

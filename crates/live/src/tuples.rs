@@ -2,7 +2,7 @@
 
 use crate::emulator::Entry;
 use crate::ledger::{About, Flow, Ledger, name_of};
-use crate::packet::Packet;
+use crate::packet::Seen;
 use crate::pump::Traffic;
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Flows;
@@ -90,7 +90,7 @@ impl Traffic for Tuples {
 
 /// What queues see of a packet.
 #[must_use]
-pub fn packet(seen: &Decoded, data: &[u8], key: u64) -> Packet {
+pub fn packet(seen: &Decoded, data: &[u8], key: u64) -> Seen {
     let dscp = seen.ip.and_then(|at| data.get(at..at + 2)).map_or(0, |two| match two[0] >> 4 {
         4 => two[1] >> 2,
         _ => (u16::from_be_bytes([two[0], two[1]]) >> 6 & 0x3f) as u8,
@@ -99,18 +99,7 @@ pub fn packet(seen: &Decoded, data: &[u8], key: u64) -> Packet {
         Whose::Flow(tuple) | Whose::First(tuple, _) => (host(tuple.source), host(tuple.destination)),
         _ => (key, key),
     };
-    Packet {
-        key,
-        hosts,
-        bytes: seen.bytes,
-        ecn: seen.ecn,
-        marked: false,
-        class: dscp,
-        priority: 0,
-        label: 0,
-        frame: 0,
-        arrived: Time::ZERO,
-    }
+    Seen { key, hosts, bytes: seen.bytes, ecn: seen.ecn, class: dscp, priority: 0, label: 0, frame: 0 }
 }
 
 /// A number of an address: of IPv6 the two halves, folded.

@@ -6,7 +6,6 @@ use sluicegate_aqm::all;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_lab::Scenario;
 use sluicegate_live::emulator::{Emulator, Frame};
-use sluicegate_live::fates::Fates;
 use sluicegate_live::ledger::Ledger;
 use sluicegate_live::packet::Packet;
 use sluicegate_live::pump::Traffic;
@@ -29,10 +28,8 @@ struct Bed {
 }
 
 impl Bed {
-    fn new(sets: &[(&str, &str)], fates: &[(&str, &str)]) -> Bed {
-        let mut known = Fates::default();
-        fates.iter().for_each(|(key, value)| known.add(key, value).unwrap());
-        let links = plan(sets).links.into_iter().map(|link| (link, known.clone())).collect();
+    fn new(sets: &[(&str, &str)]) -> Bed {
+        let links = plan(sets).links;
         let mut emulator = Emulator::new(links, &[], 1, Ledger::new(Span::from_millis(100), false));
         assert_eq!(emulator.add_way(&[Hop::Link(0)]), 0);
         let tuples = Tuples::new(["there".to_owned(), "back".to_owned()], 1, 100);
@@ -76,7 +73,7 @@ fn numbers(out: &[(Time, Vec<u8>)]) -> Vec<u16> {
 /// for.
 #[test]
 fn departures_follow_from_the_last_one_and_not_from_the_clock() {
-    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s"), ("network.delay", "20 ms")], &[]);
+    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s"), ("network.delay", "20 ms")]);
     for number in 0..50 {
         bed.send(&datagram(1000, 0, number), Time(number.into()));
     }
@@ -89,8 +86,9 @@ fn departures_follow_from_the_last_one_and_not_from_the_clock() {
 
 #[test]
 fn fates_meet_the_packets_that_they_name() {
-    let fates = [("drop", "3"), ("late", "5:10 ms"), ("behind", "7:2"), ("mark", "9-10")];
-    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s")], &fates);
+    let fates =
+        [("network.drop", "3"), ("network.late", "5:10 ms"), ("network.behind", "7:2"), ("network.mark", "9-10")];
+    let mut bed = Bed::new(&[&[("network.rate", "8 Mbit/s")], &fates[..]].concat());
     for number in 1..=12 {
         let ecn = if number == 10 { 0 } else { 2 };
         bed.send(&datagram(1000, ecn, number), Time::ZERO);
@@ -106,7 +104,7 @@ fn fates_meet_the_packets_that_they_name() {
 
 #[test]
 fn a_measured_window_counts_what_arrives_in_it() {
-    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s"), ("queue.limit", "4")], &[]);
+    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s"), ("queue.limit", "4")]);
     for number in 0..10 {
         bed.send(&datagram(1000, 0, number), Time::ZERO);
     }
@@ -129,9 +127,8 @@ fn the_rate_may_change_with_time() {
     let mut plan = plan(&[("network.rate", "8 Mbit/s")]);
     let steps = [(Time::ZERO, Rate(8_000_000)), (Time(10 * MS), Rate(4_000_000))].into();
     plan.links[0].wire.rates = Some(sluicegate_netsim::Rates { steps, period: None });
-    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s")], &[]);
-    let links = plan.links.into_iter().map(|link| (link, Fates::default())).collect();
-    bed.emulator = Emulator::new(links, &[], 1, Ledger::new(Span::from_millis(100), false));
+    let mut bed = Bed::new(&[("network.rate", "8 Mbit/s")]);
+    bed.emulator = Emulator::new(plan.links, &[], 1, Ledger::new(Span::from_millis(100), false));
     bed.emulator.add_way(&[Hop::Link(0)]);
     for number in 0..20 {
         bed.send(&datagram(1000, 0, number), Time::ZERO);
@@ -152,8 +149,9 @@ proptest! {
         loss in 0.0..0.5f64,
     ) {
         let (name, loss) = (all()[which].table.about.name, loss.to_string());
+        let fates = [("network.drop", "5-9"), ("network.behind", "12:3,20:100"), ("network.late", "30:5 ms")];
         let sets = [("network.rate", "1 Mbit/s"), ("network.loss", loss.as_str()), ("queue.discipline", name)];
-        let mut bed = Bed::new(&sets, &[("drop", "5-9"), ("behind", "12:3,20:100"), ("late", "30:5 ms")]);
+        let mut bed = Bed::new(&[&sets[..], &fates].concat());
         let mut now = Time::ZERO;
         for (number, (data, gap, real)) in packets.iter().enumerate() {
             now += Span(*gap);

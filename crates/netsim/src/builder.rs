@@ -1,14 +1,13 @@
 //! A network and its flows, described step by step and checked: the way to a [`Plan`] from a Rust program.
 
 use crate::network::packet::QueuedPacket;
-use crate::network::wire::WirePlan;
 use crate::plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use crate::source::SourcePlan;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Proportional, all, build};
 use sluicegate_base::params::{Raw, did_you_mean, unknown};
 use sluicegate_base::{ETHERNET, Link, Params, Rate, Size, Span, Time, Value};
-use sluicegate_port::Framing;
+use sluicegate_port::{Framing, WirePlan};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};

@@ -50,6 +50,8 @@ pub enum Event {
     User(u32),
     /// The rate of this link changes by itself.
     Rate(u32),
+    /// Packets that have waited on the wire of this link for others go on.
+    Released(u32),
     /// The probes take a sample.
     Sample,
 }
@@ -88,7 +90,8 @@ impl Event {
     fn class(self) -> u64 {
         match self {
             Event::Window => 0,
-            Event::Timer(..) | Event::Wake(..) => TIMERS,
+            // Before what may happen to them at this time.
+            Event::Timer(..) | Event::Wake(..) | Event::Released(_) => TIMERS,
             Event::Packet(event, _) => class_at(1 + event as u64),
             Event::QuenchSent(..) | Event::Quench(..) => 6,
             Event::Burst(..) | Event::Transmit(..) => 7,

@@ -5,13 +5,12 @@ pub mod access_link;
 pub mod ahead;
 pub mod delay_line;
 pub mod headers;
-pub mod jitter;
 pub mod link;
 pub mod log;
+pub mod numbered;
 pub mod packet;
 pub mod paths;
 mod segments;
-pub mod wire;
 
 use crate::counters::{FlowTotals, PacketFate};
 use crate::engine::{Engine, Event, PacketEvent};
@@ -168,6 +167,7 @@ impl Network {
     #[inline(always)]
     fn enter(&mut self, queued: QueuedPacket, at: u32) {
         let link = &mut self.links[at as usize];
+        link.monitor.note_arrival(&mut self.shared, queued.place);
         if link.monitor.monitored {
             if queued.to == End::Receiver {
                 self.shared.flows[queued.flow as usize].arrivals += u64::from(link.monitor.arrivals);
@@ -175,7 +175,6 @@ impl Network {
                     link.monitor.note_sender(&queued);
                 }
             }
-            link.monitor.show_arrival(&mut self.shared, queued.place);
             if self.shared.log.is_open() {
                 let Shared { packets, log, .. } = &mut self.shared;
                 let (packet, segments) = packets.parts(queued.place);
@@ -238,6 +237,18 @@ impl Network {
         self.act(at, |port, now, sink| port.set_rate(rate, false, now, sink));
     }
 
+    /// Packets that have waited on the wire of this link for others go on: over a line that all paths share.
+    #[cold]
+    pub fn release_held(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
+        for (place, time) in link.monitor.take_released() {
+            let (packet, segments) = self.shared.packets.parts(place);
+            let (event, time) = self.paths.travel(packet, (segments, place), time + link.delay);
+            let delivered = go_on(&mut self.shared.engine, place, packet, event, time);
+            debug_assert!(delivered.is_none(), "a wire that reorders has a line behind it");
+        }
+    }
+
     /// The propagation delays of the links.
     #[must_use]
     pub fn link_delays(&self) -> Vec<Span> {
@@ -281,7 +292,7 @@ pub(crate) fn go_on(
 /// which is behind those of the plan.
 fn lay_wires(plan: &mut Plan) {
     let Plan { links, lines, flows, .. } = plan;
-    for (at, link) in links.iter().enumerate().filter(|(_, link)| link.wire.reordering) {
+    for (at, link) in links.iter().enumerate().filter(|(_, link)| link.wire.reorders()) {
         let line = Hop::Line(lines.len() as u32);
         let (rate, delay, jitter) = (Rate(8_000_000_000_000_000), Span::ZERO, Span::ZERO);
         lines.push(LinePlan { name: format!("{}/wire", link.name).into(), rate, delay, jitter });

@@ -1,11 +1,11 @@
 //! A network and its flows, ready to run.
 
 use crate::network::packet::QueuedPacket;
-use crate::network::wire::WirePlan;
 use crate::source::SourcePlan;
 use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::{Rate, Size, Span, Time};
-use sluicegate_port::Framing;
+pub use sluicegate_port::Hop;
+use sluicegate_port::{Framing, PortConfig, WirePlan};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -40,6 +40,21 @@ pub struct LinkPlan<P = QueuedPacket> {
     pub proportional: Proportional,
     /// What its wire loses and delays, and its rates over time, of which the first takes the place of `rate`.
     pub wire: WirePlan,
+}
+
+impl<P> LinkPlan<P> {
+    /// How its port is made; its wire may have other rates.
+    #[must_use]
+    pub fn port_config(&self) -> PortConfig {
+        PortConfig {
+            interface: self.interface,
+            framing: self.framing,
+            tx_ring: self.tx_ring,
+            packet: self.packet,
+            name: self.discipline.clone(),
+            ..PortConfig::new(self.rate)
+        }
+    }
 }
 
 /// A link whose buffer has no limit, in one direction: see [`delay_line`](crate::network::delay_line).
@@ -83,15 +98,6 @@ impl Display for LineName {
             }
         }
     }
-}
-
-/// One step of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hop {
-    /// The link with this index.
-    Link(u32),
-    /// The line with this index.
-    Line(u32),
 }
 
 /// One flow.

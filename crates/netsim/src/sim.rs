@@ -106,6 +106,7 @@ impl Sim {
             Event::Source(flow) => workloads.source(flow),
             Event::User(user) => workloads.browse(user),
             Event::Rate(link) => workloads.ends.network.change_rate(link),
+            Event::Released(link) => workloads.ends.network.release_held(link),
             Event::Sample => self.sample(until),
         }
     }

@@ -1,5 +1,5 @@
-//! A port: a queue under some discipline, with a transmitter behind it. It has no clock and does no I/O; the simulator, the
-//! replay of captures and a link for real packets drive it.
+//! A port: a queue under some discipline, with a transmitter behind it; and a [`Path`] of links and delays. They have no clock
+//! and do no I/O; the simulator, the replay of captures, a link for real packets and the tests of a transport drive them.
 //!
 //! Three packets of 1000 bytes arrive at a port of 8 Mbit/s within a millisecond; its queue holds one:
 //!
@@ -63,24 +63,38 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`port`] | [`Port`] itself: packets arrive, time passes, and each packet's fate is handed out |
+//! | [`path`] | [`Path`]: links and delays in a row, for packets of any kind |
+//! | [`paths`] | links and lines that several ways share, and the packets on them |
 //! | [`counters`] | what a port counts |
 //! | [`framing`] | what a link sends around each packet |
 //! | [`ring`] | the transmit ring of a driver, below the discipline |
 //! | [`token_bucket`] | a shaper in front of a link, as Linux's `htb` |
+//! | [`wire`] | what is behind a transmitter: losses, delays, rates over time |
+//! | [`jitter`] | a random delay |
+//! | [`fates`] | what is to happen to single packets, by their number |
 //! | [`histogram`] | how spans are distributed, in little memory |
 #![no_std]
 
 extern crate alloc;
 
 pub mod counters;
+pub mod fates;
 pub mod framing;
 pub mod histogram;
+pub mod jitter;
+pub mod path;
+pub mod paths;
 pub mod port;
 pub mod ring;
 pub mod token_bucket;
+pub mod wire;
 
 pub use counters::Counters;
+pub use fates::Fates;
 pub use framing::{Cells, Framing};
 pub use histogram::DelayHistogram;
+pub use path::{Event, Path, Reason, What};
+pub use paths::{Hop, LinkConfig, Paths, Transit, Watch};
 pub use port::{Outcome, Outcomes, Port, PortConfig, PortPacket};
 pub use token_bucket::TokenBucket;
+pub use wire::{Loss, Rates, WirePlan};

@@ -11,7 +11,6 @@ use sluicegate_lab::Scenario;
 use sluicegate_lab::replay::packet::Other;
 use sluicegate_live::bridge::{Bridge, BridgeSpec};
 use sluicegate_live::capture::Capture;
-use sluicegate_live::fates::Fates;
 use sluicegate_live::packet::Packet;
 use sluicegate_live::place::Losses;
 use sluicegate_live::pump::Drive;
@@ -65,15 +64,6 @@ impl Options {
     fn pairs(&self, key: &str) -> Vec<(String, String)> {
         let Some(pairs) = self.0[key].as_object() else { return Vec::new() };
         pairs.iter().map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
-    }
-
-    fn fates(&self, link: &str) -> PyResult<Fates> {
-        let mut fates = Fates::default();
-        for (key, value) in self.0["fates"][link].as_object().into_iter().flatten() {
-            let added = fates.add(key, value.as_str().unwrap_or_default());
-            added.map_err(|rule| ScenarioError::new_err(format!("{link}: {key}: {rule}")))?;
-        }
-        Ok(fates)
     }
 
     /// `spin`: how long before a due time it stops sleeping, unless said otherwise.
@@ -144,12 +134,6 @@ fn links(
     Ok(([down, up], scenario, queues))
 }
 
-/// The links of a direction, with the fates of packets at the line, which no shaper has.
-fn with_fates(way: Way, fates: &Fates) -> Vec<(LinkPlan<Packet>, Fates)> {
-    let of = |link: &LinkPlan<Packet>| if link.interface.is_some() { Fates::default() } else { fates.clone() };
-    way.into_iter().map(|link| (of(&link), link)).map(|(fates, link)| (link, fates)).collect()
-}
-
 /// Runs a command behind a link; see `sluicegate.live.shell`, which says what `options` holds. `told(status)` is called
 /// some times a second with JSON and may raise, which ends the command: with `StopIteration` it gives the results.
 #[pyfunction]
@@ -171,7 +155,7 @@ pub fn shell<'py>(
     let capture = options.capture()?;
     let far = if options.0["world"] == true { Far::World } else { Far::Peer(options.words("peer")) };
     let spec = ShellSpec {
-        links: [with_fates(down, &options.fates("down")?), with_fates(up, &options.fates("up")?)],
+        links: [down, up],
         command: options.words("command").unwrap_or_default(),
         far,
         seed: scenario.seed(),

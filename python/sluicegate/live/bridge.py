@@ -76,7 +76,6 @@ def bridge(
     """
     both = {"rate": rate, "delay": _delay(delay, link), "jitter": jitter, "loss": loss}
     made = plan(both, queue, link, down, up, sets)
-    _refuse_fates(made)
     if seed is not None:
         made.add("run.seed", str(seed), "seed")
     options = {
@@ -104,16 +103,6 @@ def _delay(delay: str | None, link: str | Path | Mapping[str, Any] | None) -> st
     except tomllib.TOMLDecodeError:
         return None  # the core says why, with the line
     return None if isinstance(given, dict) and "delay" in given else NO_DELAY
-
-
-def _refuse_fates(made: LinkPlan) -> None:
-    """Raise `ScenarioError` if single packets are to have a fate."""
-    for way, fates in made.fates.items():
-        for key in fates:
-            raise _core.ScenarioError(
-                f"{way}: {key}: single packets have a fate in `shell` alone; a bridge carries packets of others, and "
-                "nobody knows their numbers; loss=P drops packets at random"
-            )
 
 
 def _run(made: LinkPlan, options: dict[str, Any], pcap: str | Path | None, progress: Progress | None) -> Run:

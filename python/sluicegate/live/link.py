@@ -33,7 +33,7 @@ NAME = "<shell>"
 """The file name in messages where no scenario was given."""
 
 FATES = ("drop", "mark", "late", "behind")
-"""What is to happen to single packets, by their number at the link, from 1."""
+"""The keys of what is to happen to single packets, by their number at the link, from 1."""
 
 PROBE = {"flows": [{"kind": "udp", "rate": "1 Mbit/s"}], "run": {"duration": "1 s"}}
 """What makes a scenario of a network, so that the core fills in its defaults."""
@@ -45,20 +45,18 @@ class Side:
 
     keys: dict[str, str] = field(default_factory=dict)
     queue: Choice | None = None
-    fates: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class LinkPlan:
     """What `_core.shell` is to be given.
 
-    `text`, `name`: the scenario. `sets`: its overrides; `up_sets`: more, for the direction up alone. `fates`: by
-    direction. `maker`: makes disciplines written in Python. `arguments`: of each key, the argument that has set it.
+    `text`, `name`: the scenario. `sets`: its overrides; `up_sets`: more, for the direction up alone. `maker`: makes
+    disciplines written in Python. `arguments`: of each key, the argument that has set it.
     """
 
     text: str
     name: str
-    fates: dict[str, dict[str, str]]
     maker: custom_aqm.Maker
     sets: Pairs = field(default_factory=list)
     up_sets: Pairs = field(default_factory=list)
@@ -107,7 +105,7 @@ def plan(
     text, name = ("", NAME) if link is None else read_scenario(link)
     shared = {key: _text(value, key) for key, value in both.items() if value is not None}
     sides = {"down": read(down, "down"), "up": read(up, "up")}
-    made = LinkPlan(text, name, {way: side.fates for way, side in sides.items()}, custom_aqm.Maker())
+    made = LinkPlan(text, name, custom_aqm.Maker())
     document = _document(text)
     if "discipline" not in document.get("queue", {}):
         made.sets.append(("queue.discipline", "drop_tail"))
@@ -131,14 +129,12 @@ def read(given: Direction | None, argument: str) -> Side:
     """One direction. Raises `ScenarioError` that names `argument`, and TypeError."""
     side = Side()
     for key, value in _pairs(given, argument):
-        if key in side.keys or key in side.fates or (key == "queue" and side.queue):
+        if key in side.keys or (key == "queue" and side.queue):
             raise _core.ScenarioError(f"{argument}: {key} is given twice")
         if key == "queue":
-            side = Side(side.keys, _discipline(value, argument), side.fates)
-        elif key in FATES:
-            side.fates[key] = _fate(value)
+            side = Side(side.keys, _discipline(value, argument))
         elif key in keys():
-            side.keys[key] = _text(value, f"{argument}: {key}")
+            side.keys[key] = _fate(value) if key in FATES else _text(value, f"{argument}: {key}")
         else:
             raise _core.ScenarioError(f"{argument}: {_unknown(key)}")
     return side
@@ -188,7 +184,7 @@ def _text(value: object, place: str) -> str:
 
 def _unknown(key: str) -> str:
     """What to say of a key that a direction does not have."""
-    known = [*keys(), "queue", *FATES]
+    known = [*keys(), "queue"]
     parameters = {each["name"] for one in json.loads(_core.declarations())["disciplines"] for each in one["fields"]}
     if key in parameters:
         return f"{key}: no such key of a link; a discipline's values follow it after colons: queue=red:{key}=…"

@@ -58,8 +58,7 @@ def shell(
     `rate`, `delay`, `jitter`, `loss`: of the link, in both directions. `queue`: the discipline at both of its ends
     (default: Drop Tail). `link`: a bundled scenario's name, a file or a mapping, whose network and queue are the
     link's. `down`, `up`: what is different to the command and from it: "rate=16 Mbit/s,queue=fq_codel,drop=5+8-10", or
-    such a mapping. Beside the keys of a network's direction there are `queue` and, by the number of packets at the
-    link, `drop`, `mark`, `late` ("7:30 ms") and `behind` ("7:3").
+    such a mapping. Beside the keys of a network's direction, which name fates of single packets too, there is `queue`.
     `sets`: more overrides. `seed`: of every random stream. `mtu`: the longest packet in bytes (default 1500).
     `sysctls`: settings of the command's network namespace, such as {"net.ipv4.tcp_ecn": 1}. `pcap`: a pcapng file of
     what the link does, drops noted. `busy`: never sleep, which takes a processor and is more exact; `spin`: how long
@@ -80,7 +79,6 @@ def shell(
         "command": words(command),
         "world": peer is None,
         "peer": far,
-        "fates": made.fates,
         "busy": busy,
         "packets": packets,
         **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),

@@ -1,4 +1,4 @@
-//! A link that real packets cross: a port, what each flow meets there, and where its packets go.
+//! A link that real packets cross: a path of one link, what each flow meets there, and where its packets go.
 
 use super::delays::Delays;
 use super::flows::Flows;
@@ -6,30 +6,30 @@ use super::merged::Merged;
 use super::packet::{Decoded, decode};
 use super::series::Series;
 use super::times::OnJump;
-use sluicegate_aqm::{Discipline, FlowKey};
+use sluicegate_aqm::{Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
-use sluicegate_port::{Outcome, Port, PortConfig, PortPacket};
+use sluicegate_port::{Hop, LinkConfig, Paths, Port, PortConfig, Transit, Watch, WirePlan};
 use std::io;
 
-/// A real packet in a queue.
+/// A real packet on its way.
+pub type Packet = Transit<Seen>;
+
+/// What a queue sees of a real packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet {
+pub struct Seen {
     /// The hash of its flow.
     pub key: u64,
     /// Its length in bytes, as the link counts it.
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Whether the queue has marked it.
-    pub marked: bool,
     /// The row that counts it.
     row: u32,
     /// Where its bytes are kept, if they are.
     frame: u32,
-    arrived: Time,
 }
 
-impl sluicegate_aqm::Packet for Packet {
+impl sluicegate_aqm::Packet for Seen {
     #[inline]
     fn flow(&self) -> FlowKey {
         FlowKey(self.key)
@@ -42,19 +42,7 @@ impl sluicegate_aqm::Packet for Packet {
         self.ecn
     }
     fn mark(&mut self) -> bool {
-        self.marked = self.ecn.mark();
-        self.marked
-    }
-}
-
-impl PortPacket for Packet {
-    #[inline]
-    fn arrived(&self) -> Time {
-        self.arrived
-    }
-    #[inline]
-    fn marked(&self) -> bool {
-        self.marked
+        self.ecn.mark()
     }
 }
 
@@ -179,7 +167,7 @@ struct Recorder<S> {
 
 /// A link that real packets cross.
 pub struct Link<S> {
-    port: Port<Packet>,
+    paths: Paths<Seen>,
     length: Length,
     mtu: u32,
     /// A piece of a packet that is split.
@@ -190,9 +178,13 @@ pub struct Link<S> {
 impl<S: Sink> Link<S> {
     /// An idle link under this discipline, whose packets go to `sink`.
     pub fn new(setting: Setting, queue: Box<dyn Discipline<Packet>>, sink: S) -> Link<S> {
+        let (port, wire) = (PortConfig::new(setting.rate), WirePlan::default());
+        let mut paths = Paths::new(setting.seed);
         let rng = Stream::new(setting.seed, "replay/discipline");
+        let link = paths.add_link_with("replay", LinkConfig { port, queue, delay: Span::ZERO, wire }, rng);
+        paths.add_way(&[link]);
         Link {
-            port: Port::new(PortConfig::new(setting.rate), queue, rng),
+            paths,
             length: setting.length,
             mtu: setting.mtu,
             piece: Vec::new(),
@@ -208,7 +200,7 @@ impl<S: Sink> Link<S> {
 
     /// A packet that will arrive at `time`, counted as an arrival; of one that a host has merged, the pieces. [`Link::arrive`]
     /// takes each that is given to `each`.
-    pub fn take(&mut self, found: &Found<'_>, time: Time, each: &mut impl FnMut(Packet)) -> io::Result<()> {
+    pub fn take(&mut self, found: &Found<'_>, time: Time, each: &mut impl FnMut(Seen)) -> io::Result<()> {
         let seen = decode(found.link_type, found.data, found.original);
         let Some(merged) = Merged::find(&seen, found.data, self.mtu) else {
             self.recorder.crossed.oversize += u64::from(seen.ip.is_some() && seen.bytes > self.mtu);
@@ -228,7 +220,7 @@ impl<S: Sink> Link<S> {
     }
 
     /// A packet of a wire: whose it is.
-    fn one(&mut self, found: &Found<'_>, seen: &Decoded, time: Time) -> io::Result<Packet> {
+    fn one(&mut self, found: &Found<'_>, seen: &Decoded, time: Time) -> io::Result<Seen> {
         let Recorder { flows, frames, sink, .. } = &mut self.recorder;
         let (key, row) = flows.find(seen, time);
         let bytes = match self.length {
@@ -243,25 +235,24 @@ impl<S: Sink> Link<S> {
         counted.seen.1 = time;
         counted.arrived[0] += 1;
         counted.arrived[1] += u64::from(bytes);
-        Ok(Packet { key, bytes, ecn: seen.ecn, marked: false, row, frame, arrived: time })
+        Ok(Seen { key, bytes, ecn: seen.ecn, row, frame })
     }
 
     /// A packet arrives.
-    pub fn arrive(&mut self, packet: Packet, now: Time) -> io::Result<()> {
-        let recorder = &mut self.recorder;
-        self.port.arrive(packet, now, &mut |outcome: Outcome<'_, Packet>| recorder.record(outcome, now));
+    pub fn arrive(&mut self, packet: Seen, now: Time) -> io::Result<()> {
+        self.paths.enter(packet, 0, [Span::ZERO; 2], now, &mut self.recorder);
         self.done(now)
     }
 
-    /// Does what is due now: [`Port::advance`].
+    /// Does what is due now: [`Paths::advance`].
     pub fn advance(&mut self, now: Time) -> io::Result<()> {
-        let recorder = &mut self.recorder;
-        self.port.advance(now, &mut |outcome: Outcome<'_, Packet>| recorder.record(outcome, now));
+        self.paths.advance(now, &mut self.recorder);
         self.done(now)
     }
 
     fn done(&mut self, now: Time) -> io::Result<()> {
-        self.recorder.crossed.series.note(now, self.port.len());
+        let queued = self.port().len();
+        self.recorder.crossed.series.note(now, queued);
         self.recorder.failure.take().map_or(Ok(()), Err)
     }
 
@@ -273,51 +264,52 @@ impl<S: Sink> Link<S> {
     /// The port.
     #[must_use]
     pub fn port(&self) -> &Port<Packet> {
-        &self.port
+        &self.paths.links[0].port
     }
 
     /// What has been counted until `now`, what each flow has met, and where packets went.
     pub fn finish(self, now: Time) -> (Crossed, Flows, S) {
+        let port = self.port();
+        let (mut counters, left) = (port.counters.clone(), port.holds().iter().sum());
+        port.for_each(&mut |packet| counters.leave(packet.arrived, now));
         let Recorder { flows, mut crossed, sink, .. } = self.recorder;
-        let mut counters = self.port.counters.clone();
-        self.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
-        (crossed.most, crossed.queued) = (counters.max_packets, counters.queueing);
-        crossed.left = self.port.holds().iter().sum();
+        (crossed.most, crossed.queued, crossed.left) = (counters.max_packets, counters.queueing, left);
         (crossed, flows, sink)
     }
 }
 
-impl<S: Sink> Recorder<S> {
-    fn record(&mut self, outcome: Outcome<'_, Packet>, now: Time) {
-        match outcome {
-            Outcome::Started(packet) => {
-                let waited = now.since(packet.arrived).0;
-                self.crossed.delays.record(waited);
-                let row = self.flows.row(packet.row);
-                row.delays.record(waited);
-                row.marked += u64::from(packet.marked);
-            }
-            Outcome::Sent(packet) => {
-                self.crossed.last = now;
-                let row = self.flows.row(packet.row);
-                row.delivered[0] += 1;
-                row.delivered[1] += u64::from(packet.bytes);
-                if packet.frame != NONE {
-                    let frame = &mut self.frames.all[packet.frame as usize];
-                    self.failure = self.sink.sent(frame, packet.marked.then_some(packet.ecn), now).err();
-                    self.frames.free.push(packet.frame);
-                }
-            }
-            Outcome::Dropped(packet, reason) => {
-                let row = self.flows.row(packet.row);
-                row.drops[reason as usize] += 1;
-                row.drops_bytes += u64::from(packet.bytes);
-                if packet.frame != NONE {
-                    self.frames.free.push(packet.frame);
-                }
-            }
-            // A recorded sender does not react, and no host of today heeds one.
-            Outcome::Quenched(_) => {}
+impl<S: Sink> Watch<Seen> for Recorder<S> {
+    fn started(&mut self, _: u32, packet: &Packet, now: Time) {
+        let waited = now.since(packet.arrived).0;
+        self.crossed.delays.record(waited);
+        let row = self.flows.row(packet.row);
+        row.delays.record(waited);
+        row.marked += u64::from(packet.marked);
+    }
+
+    fn lost(&mut self, _: Hop, _: Packet, _: Time) {
+        unreachable!("its wire does nothing");
+    }
+
+    fn dropped(&mut self, _: u32, packet: Packet, reason: DropReason, _: Time) {
+        let row = self.flows.row(packet.row);
+        row.drops[reason as usize] += 1;
+        row.drops_bytes += u64::from(packet.bytes);
+        if packet.frame != NONE {
+            self.frames.free.push(packet.frame);
+        }
+    }
+
+    fn delivered(&mut self, packet: Packet, now: Time) {
+        self.crossed.last = now;
+        let row = self.flows.row(packet.row);
+        row.delivered[0] += 1;
+        row.delivered[1] += u64::from(packet.bytes);
+        if packet.frame != NONE {
+            let frame = &mut self.frames.all[packet.frame as usize];
+            self.failure =
+                self.failure.take().or(self.sink.sent(frame, packet.marked.then_some(packet.ecn), now).err());
+            self.frames.free.push(packet.frame);
         }
     }
 }

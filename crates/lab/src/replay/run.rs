@@ -8,7 +8,7 @@
 //! | both directions of a link | all packets cross the one link | what is to be replayed is for the person to choose |
 
 use super::flows::Flows;
-use super::link::{Crossed, Found, Frame, Link, Packet, Setting, Sink};
+use super::link::{Crossed, Found, Frame, Link, Packet, Seen, Setting, Sink};
 use super::packet::{decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
 use super::timed::{Step, Timed};
@@ -90,7 +90,7 @@ pub struct Replay<R: Read, W: Write> {
     source: Timed<R>,
     link: Link<Written<W>>,
     /// The packets that arrive next, with their times.
-    coming: VecDeque<(Time, Packet)>,
+    coming: VecDeque<(Time, Seen)>,
     ended: bool,
     damage: Option<Damage>,
     now: Time,

@@ -6,11 +6,11 @@
 //! out: observing changes nothing.
 
 use crate::network::Observer;
-use crate::network::jitter::Jitter;
 use crate::network::packet::{Segments, SimPacket};
 use crate::plan::LinePlan;
 use sluicegate_base::units::SendTime;
 use sluicegate_base::{Span, Stream, Time};
+use sluicegate_port::jitter::Jitter;
 
 /// A line as it runs. With many flows there are many lines, each used once in a while: what is one line's own is small.
 #[derive(Default)]

@@ -3,12 +3,13 @@
 use crate::counters::PacketFate;
 use crate::engine::Event;
 use crate::network::headers::Headers;
+use crate::network::numbered::NumberedWire;
 use crate::network::packet::{End, NONE, QueuedPacket, SimPacket};
-use crate::network::wire::{Course, Wire};
 use crate::network::{Observer, Shared};
 use crate::plan::LinkPlan;
 use sluicegate_aqm::{DropReason, FlowKey, Proportional, Recent};
 use sluicegate_base::{Span, Stream, Time};
+use sluicegate_port::wire::{Course, Passing};
 use sluicegate_port::{DelayHistogram, Outcomes, Port, PortConfig};
 use std::borrow::Cow;
 
@@ -56,24 +57,7 @@ struct Extras {
     /// What tells its discipline of headers.
     headers: Option<Headers>,
     /// What its wire does to packets.
-    wire: Option<Wire>,
-}
-
-impl Extras {
-    #[cold]
-    fn show_arrival(&mut self, Shared { engine, packets, .. }: &mut Shared, place: u32) {
-        if self.arrivals.is_none() && self.headers.is_none() {
-            return;
-        }
-        let (packet, segments) = packets.parts(place);
-        let segment = segments.copy(place, &packet.segment);
-        if let Some(headers) = &self.headers {
-            headers.show(place, segment);
-        }
-        if let Some(observer) = &mut self.arrivals {
-            observer(engine.now(), packet, &segment);
-        }
-    }
+    wire: Option<Box<NumberedWire>>,
 }
 
 impl Link {
@@ -81,18 +65,10 @@ impl Link {
     #[must_use]
     pub fn new(plan: LinkPlan, recent: u64, seed: u64) -> Link {
         let rng = Stream::new(seed, &format!("link/{}/discipline", plan.name));
-        let wire = Wire::new(&plan.wire, &plan.name, seed);
+        let (wire, port) = (NumberedWire::new(&plan.wire, &plan.name, seed), plan.port_config());
         let course = plan.wire.rates.map(|rates| Box::new(Course::new(rates)));
-        let rate = course.as_ref().map_or(plan.rate, |course| course.rate());
-        let config = PortConfig {
-            interface: plan.interface,
-            framing: plan.framing,
-            tx_ring: plan.tx_ring,
-            packet: plan.packet,
-            name: plan.discipline.clone(),
-            ..PortConfig::new(rate)
-        };
-        let extras = wire.map(|wire| Box::new(Extras { wire: Some(wire), ..Extras::default() }));
+        let config = PortConfig { rate: course.as_ref().map_or(port.rate, |course| course.rate()), ..port };
+        let extras = wire.map(|wire| Box::new(Extras { wire: Some(Box::new(wire)), ..Extras::default() }));
         Link {
             name: plan.name,
             discipline: plan.discipline,
@@ -115,8 +91,8 @@ impl Link {
     pub fn begin_window(&mut self, now: Time) {
         self.port.counters.begin_window(now);
         self.monitor.delays = DelayHistogram::default();
-        if let Some(wire) = self.monitor.wire() {
-            wire.lost = 0;
+        if let Some(numbered) = self.monitor.wire() {
+            numbered.wire.lost = 0;
         }
         if let Some(course) = &mut self.course {
             course.begin_window(now);
@@ -165,22 +141,28 @@ impl Monitor {
         self.extras.get_or_insert_default().headers = Some(headers);
     }
 
-    /// Shows a packet that has reached the queue to who wants to see it.
+    /// A packet has reached the queue: its wire numbers it, and it is shown to who wants to see it.
     #[inline(always)]
-    pub fn show_arrival(&mut self, shared: &mut Shared, place: u32) {
+    pub fn note_arrival(&mut self, shared: &mut Shared, place: u32) {
         if let Some(extras) = &mut self.extras {
-            extras.show_arrival(shared, place);
+            extras.note_arrival(shared, place);
         }
+    }
+
+    /// Takes the packets that have waited on the wire for others, each with the time when it arrives beyond the propagation
+    /// delay.
+    pub fn take_released(&mut self) -> Vec<(u32, Time)> {
+        self.wire().map(|numbered| std::mem::take(&mut numbered.released)).unwrap_or_default()
     }
 
     /// Packets that the wire has lost since the measured window began.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.extras.as_ref().and_then(|extras| extras.wire.as_ref()).map_or(0, |wire| wire.lost)
+        self.extras.as_ref().and_then(|extras| extras.wire.as_ref()).map_or(0, |numbered| numbered.wire.lost)
     }
 
-    fn wire(&mut self) -> Option<&mut Wire> {
-        self.extras.as_mut()?.wire.as_mut()
+    fn wire(&mut self) -> Option<&mut NumberedWire> {
+        self.extras.as_mut()?.wire.as_deref_mut()
     }
 
     /// A packet has been marked, or dropped for this reason: whether its flow shows who sends most is the discipline's to say.
@@ -195,6 +177,26 @@ impl Monitor {
         let (senders, flow) = (&mut self.senders[self.proportional.group(packet)], packet.flow as usize);
         senders.resize(senders.len().max(flow + 1), false);
         senders[flow] = true;
+    }
+}
+
+impl Extras {
+    #[cold]
+    fn note_arrival(&mut self, Shared { engine, packets, .. }: &mut Shared, place: u32) {
+        if let Some(numbered) = &mut self.wire {
+            numbered.note_arrival(place);
+        }
+        if self.arrivals.is_none() && self.headers.is_none() {
+            return;
+        }
+        let (packet, segments) = packets.parts(place);
+        let segment = segments.copy(place, &packet.segment);
+        if let Some(headers) = &self.headers {
+            headers.show(place, segment);
+        }
+        if let Some(observer) = &mut self.arrivals {
+            observer(engine.now(), packet, &segment);
+        }
     }
 }
 
@@ -248,6 +250,9 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
         if self.monitor.monitored {
             log.note(self.link, engine.now(), (packet.place, left), PacketFate::Drop(reason), 0);
         }
+        if let Some(numbered) = self.monitor.wire() {
+            numbered.number(packet.place);
+        }
         packets.discard(packet.place);
         if packet.to == End::Receiver {
             let totals = &mut flows[packet.flow as usize];
@@ -288,19 +293,32 @@ impl Sink<'_> {
         }
     }
 
-    /// A packet that has been sent, queued at this time, is lost, or delayed.
+    /// A packet that has been sent, queued at this time, meets what the wire does.
     #[cold]
     fn cross_wire(&mut self, place: u32, queued: Time) {
-        let Some(wire) = self.monitor.wire() else { return };
-        let Shared { engine, packets, flows, log, window } = &mut *self.shared;
-        let now = engine.now();
-        if let Some(arrival) = wire.pass(now) {
-            self.later = arrival.since(now);
-            return;
+        let extras = self.monitor.extras.as_mut();
+        let Some(mut numbered) = extras.and_then(|extras| extras.wire.take()) else { return };
+        let (now, number, waiting) = (self.shared.engine.now(), numbered.number(place), numbered.released.len());
+        self.sent = NONE;
+        let NumberedWire { wire, released, .. } = &mut *numbered;
+        wire.pass(place, number, now, &mut |packet, passing| match passing {
+            Passing::Lost => self.lose(packet, queued),
+            Passing::Marked => drop(self.shared.packets.get(packet).header.ecn.mark()),
+            Passing::Arrives(time) if packet == place => (self.sent, self.later) = (packet, time.since(now)),
+            Passing::Arrives(time) => released.push((packet, time)),
+        });
+        if released.len() > waiting {
+            self.shared.engine.push(now, Event::Released(self.link), u64::from(self.link));
         }
+        self.monitor.extras.as_mut().expect("it has a wire").wire = Some(numbered);
+    }
+
+    /// A packet, queued at this time, is lost on the wire.
+    fn lose(&mut self, place: u32, queued: Time) {
+        let Shared { engine, packets, flows, log, window } = &mut *self.shared;
         let packet = packets.get(place);
         if self.monitor.monitored {
-            log.note(self.link, now, (place, packet), PacketFate::Lost, 0);
+            log.note(self.link, engine.now(), (place, packet), PacketFate::Lost, 0);
         }
         if packet.to == End::Receiver {
             let totals = &mut flows[packet.flow as usize];
@@ -311,6 +329,5 @@ impl Sink<'_> {
             } += 1;
         }
         packets.discard(place);
-        self.sent = NONE;
     }
 }

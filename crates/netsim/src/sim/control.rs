@@ -6,10 +6,10 @@
 use super::Sim;
 use crate::counters::PacketRow;
 use crate::network::packet::QueuedPacket;
-use crate::network::wire::Course;
 use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::Rate;
 use sluicegate_base::params::{FIXED, Raw, did_you_mean};
+use sluicegate_port::wire::Course;
 use std::borrow::Cow;
 
 impl Sim {

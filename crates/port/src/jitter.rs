@@ -1,34 +1,46 @@
-//! Jitter: a random delay that keeps the order of packets.
+//! Jitter: a random delay, which keeps the order of packets unless it may not.
 //!
-//! Each packet is to be delayed by a time uniform on [0, most], but never overtakes the one before: it then arrives with
-//! it. So a packet far behind the last one is delayed by `most`/2 on average, packets that are close together by more, and
+//! Each packet is to be delayed by a time uniform on [0, most], but never overtakes the one before, unless reordering is asked
+//! for: it then arrives with it. So a packet far behind the last one is delayed by `most`/2 on average, packets that are close together by more, and
 //! none by more than `most`.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RED 1993, ns-2's `overhead_`: a host takes a random time over each packet that TCP sends | that is [`send_jitter`](crate::endpoints::send_jitter); this is on the access link, in both directions, for every kind of source | a loaded host or a radio link delays what it receives, too |
+//! | RED 1993, ns-2's `overhead_`: a host takes a random time over each packet that TCP sends | that is `send_jitter` of the simulator's endpoints; this is on the access link, in both directions, for every kind of source | a loaded host or a radio link delays what it receives, too |
 //! | both prepare one packet at a time | packets are delayed side by side, in order | a delay that grows with the number of packets would be a queue |
 
 use sluicegate_base::{Span, Stream, Time};
 
 /// The jitter of one direction of a link.
+#[derive(Clone, Debug)]
 pub struct Jitter {
     most: Span,
+    reordering: bool,
     rng: Stream,
     /// When the last packet arrives.
     last: Time,
 }
 
 impl Jitter {
-    /// Jitter of up to `most`, from its own random stream; none at all when that is zero.
+    /// Jitter of up to `most` that keeps the order of packets, from its own random stream; none at all when that is zero.
     #[must_use]
     pub fn new(most: Span, rng: impl FnOnce() -> Stream) -> Option<Jitter> {
-        (most > Span::ZERO).then(|| Jitter { most, rng: rng(), last: Time::ZERO })
+        (most > Span::ZERO).then(|| Jitter { most, reordering: false, rng: rng(), last: Time::ZERO })
+    }
+
+    /// The same, by which packets may overtake each other if there is `reordering`.
+    #[must_use]
+    pub fn with_reordering(self, reordering: bool) -> Jitter {
+        Jitter { reordering, ..self }
     }
 
     /// When a packet arrives that would arrive at `time` without jitter. Calls must be in the order of the packets.
     pub fn delay(&mut self, time: Time) -> Time {
-        self.last = self.last.max(time + Span(self.rng.below(self.most.0.saturating_add(1))));
+        let time = time + Span(self.rng.below(self.most.0.saturating_add(1)));
+        if self.reordering {
+            return time;
+        }
+        self.last = self.last.max(time);
         self.last
     }
 }
@@ -36,6 +48,7 @@ impl Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const MOST: u64 = 5_000_000;
 

@@ -1,5 +1,5 @@
-//! The wire behind a link's transmitter: what it loses, by how much it delays packets beyond the propagation delay, and the
-//! rate that it carries over time.
+//! The wire behind a link's transmitter: what it loses, by how much it delays packets beyond the propagation delay, what is to
+//! happen to single packets, and the rate that it carries over time.
 //!
 //! | what others do | what we do | why |
 //! |---|---|---|
@@ -7,11 +7,15 @@
 //! | netem: a delay with jitter reorders packets | with `reordering`; without it a packet never overtakes the one before | most links keep the order, or restore it |
 //! | Mahimahi: a line of a trace is an opportunity to deliver 1504 bytes (IP packet and TUN header) at that millisecond, in full or not at all | the rate of the millisecond that ends there, 1500 bytes of IP for each line | the same bytes; a packet leaves up to a millisecond earlier or later, and what a half-used opportunity has left serves the next packet |
 
+use crate::fates::{Fate, Fates, Late};
+use crate::jitter::Jitter;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use sluicegate_base::{Rate, Span, Stream, Time};
-use std::sync::Arc;
 
 /// Loss by a chain of two states, `good` and `bad`: equal probabilities in both are independent losses.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
     /// The probability that a packet is lost in the good state (netem: 1 − k), and in the bad one (1 − h).
     pub good: f64,
@@ -32,6 +36,21 @@ pub struct Rates {
     pub period: Option<Span>,
 }
 
+impl Rates {
+    /// Whether they are what they must be. The error is the rule that they break.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match (self.steps.first(), self.steps.last()) {
+            (Some((Time::ZERO, _)), Some((last, _))) if self.steps.windows(2).all(|two| two[0].0 < two[1].0) => {
+                match self.period {
+                    Some(period) if period.0 < last.0 => Err("rates begin anew after the last of them has begun"),
+                    _ => Ok(()),
+                }
+            }
+            _ => Err("rates are in the order of time, the first at zero"),
+        }
+    }
+}
+
 /// What a wire does.
 #[derive(Clone, Debug, Default)]
 pub struct WirePlan {
@@ -43,50 +62,113 @@ pub struct WirePlan {
     pub reordering: bool,
     /// The rates of its link over time.
     pub rates: Option<Rates>,
+    /// What is to happen to single packets.
+    pub fates: Fates,
+}
+
+impl WirePlan {
+    /// Whether it is what it must be. The error is the rule that it breaks.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let Loss { good, bad, to_bad, to_good } = self.loss.unwrap_or_default();
+        if ![good, bad, to_bad, to_good].iter().all(|p| (0.0..=1.0).contains(p)) {
+            return Err("probabilities are from 0 to 1");
+        }
+        self.rates.as_ref().map_or(Ok(()), Rates::check)
+    }
+
+    /// Whether packets may overtake each other on it.
+    #[must_use]
+    pub fn reorders(&self) -> bool {
+        self.reordering || self.fates.reorder()
+    }
+}
+
+/// What becomes of a packet on a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// It is lost.
+    Lost,
+    /// It is to be marked, if its transport is capable; it goes on.
+    Marked,
+    /// It arrives at this time.
+    Arrives(Time),
 }
 
 /// A wire as it runs.
+#[derive(Clone, Debug)]
 pub struct Wire {
     loss: Option<(Loss, Stream, bool)>,
-    jitter: Span,
-    reordering: bool,
-    delays: Stream,
-    /// When the last packet arrives.
-    last: Time,
+    jitter: Option<Jitter>,
+    fates: Fates,
+    /// Packets that wait for later ones to pass: how many more, and which.
+    held: Vec<(u32, u32)>,
     /// How many packets it has lost since the measured window began.
     pub lost: u64,
+}
+
+impl From<Jitter> for Wire {
+    fn from(jitter: Jitter) -> Wire {
+        Wire { loss: None, jitter: Some(jitter), fates: Fates::default(), held: Vec::new(), lost: 0 }
+    }
 }
 
 impl Wire {
     /// That of this plan, for the link of this name; none where it does nothing to packets.
     #[must_use]
     pub fn new(plan: &WirePlan, link: &str, seed: u64) -> Option<Wire> {
-        let loss = plan.loss.map(|loss| (loss, Stream::new(seed, &format!("link/{link}/loss")), false));
-        (loss.is_some() || plan.jitter > Span::ZERO).then(|| Wire {
-            loss,
-            jitter: plan.jitter,
-            reordering: plan.reordering,
-            delays: Stream::new(seed, &format!("link/{link}/delay")),
-            last: Time::ZERO,
-            lost: 0,
-        })
+        let stream = |what: &str| Stream::new(seed, &format!("link/{link}/{what}"));
+        let loss = plan.loss.map(|loss| (loss, stream("loss"), false));
+        let jitter = Jitter::new(plan.jitter, || stream("delay"));
+        let jitter = jitter.map(|jitter| jitter.with_reordering(plan.reordering));
+        let fates = plan.fates.clone();
+        let idle = loss.is_none() && jitter.is_none() && fates.is_empty();
+        (!idle).then_some(Wire { loss, jitter, fates, held: Vec::new(), lost: 0 })
     }
 
-    /// A packet has been sent, and would arrive at `time`: when it does; none if it is lost.
-    pub fn pass(&mut self, time: Time) -> Option<Time> {
+    /// What is to happen to single packets.
+    #[must_use]
+    pub fn fates(&self) -> &Fates {
+        &self.fates
+    }
+
+    /// A packet, by whatever number its owner knows it, has been sent, and would arrive at `time`; it is the `number`th that
+    /// has reached the link. What becomes of it, and of those that have waited for it, goes to `out`.
+    pub fn pass(&mut self, packet: u32, number: u64, time: Time, out: &mut impl FnMut(u32, Passing)) {
         if self.loses() {
             self.lost += 1;
-            return None;
+            return out(packet, Passing::Lost);
         }
-        if self.jitter == Span::ZERO {
-            return Some(time);
+        let time = self.jitter.as_mut().map_or(time, |jitter| jitter.delay(time));
+        if self.fates.is_empty() {
+            return out(packet, Passing::Arrives(time));
         }
-        let time = time + Span(self.delays.below(self.jitter.0.saturating_add(1)));
-        if self.reordering {
-            return Some(time);
+        self.meet(packet, number, time, out);
+    }
+
+    /// A packet that would arrive at `time` meets its fate.
+    #[cold]
+    fn meet(&mut self, packet: u32, number: u64, mut time: Time, out: &mut impl FnMut(u32, Passing)) {
+        let Fate { lost, marked, late } = self.fates.of(number);
+        if lost {
+            self.lost += 1;
+            return out(packet, Passing::Lost);
         }
-        self.last = self.last.max(time);
-        Some(self.last)
+        if marked {
+            out(packet, Passing::Marked);
+        }
+        match late {
+            Some(Late::Behind(packets)) => return self.held.push((packets, packet)),
+            Some(Late::By(span)) => time += span,
+            None => {}
+        }
+        out(packet, Passing::Arrives(time));
+        self.held.retain_mut(|(left, held)| {
+            *left -= 1;
+            if *left == 0 {
+                out(*held, Passing::Arrives(time));
+            }
+            *left > 0
+        });
     }
 
     fn loses(&mut self) -> bool {
@@ -98,6 +180,7 @@ impl Wire {
 }
 
 /// The rates of a link as time goes on.
+#[derive(Clone, Debug)]
 pub struct Course {
     rates: Rates,
     at: usize,
@@ -189,6 +272,17 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+
+    /// When a packet that has no fate arrives; none if it is lost.
+    fn pass(wire: &mut Wire, time: Time) -> Option<Time> {
+        let mut arrival = None;
+        wire.pass(0, 1, time, &mut |_, passing| match passing {
+            Passing::Arrives(time) => arrival = Some(time),
+            other => assert_eq!(other, Passing::Lost),
+        });
+        arrival
+    }
 
     fn wire(plan: &WirePlan) -> Wire {
         Wire::new(plan, "any", 1).unwrap()
@@ -196,7 +290,7 @@ mod tests {
 
     fn losses(loss: Loss, packets: usize) -> Vec<bool> {
         let mut wire = wire(&WirePlan { loss: Some(loss), ..WirePlan::default() });
-        (0..packets).map(|_| wire.pass(Time::ZERO).is_none()).collect()
+        (0..packets).map(|_| pass(&mut wire, Time::ZERO).is_none()).collect()
     }
 
     #[test]
@@ -228,13 +322,55 @@ mod tests {
         let times = |reordering| {
             let jitter = Span::from_millis(10);
             let mut wire = wire(&WirePlan { jitter, reordering, ..WirePlan::default() });
-            (0..1000u64).map(|k| wire.pass(Time(k * 1_000_000)).unwrap().0).collect::<Vec<u64>>()
+            (0..1000u64).map(|k| pass(&mut wire, Time(k * 1_000_000)).unwrap().0).collect::<Vec<u64>>()
         };
         let (kept, free) = (times(false), times(true));
         assert!(kept.is_sorted());
         assert!(!free.is_sorted());
         for times in [kept, free] {
             assert!(times.iter().zip(0..).all(|(time, k)| (0..=10_000_000).contains(&(time - k * 1_000_000))));
+        }
+    }
+
+    #[test]
+    fn fates_meet_the_packets_that_they_name() {
+        let mut fates = Fates::default();
+        for (key, value) in [("drop", "2,6"), ("mark", "3"), ("late", "4:10 ns"), ("behind", "5:2,7:1")] {
+            fates.add(key, value).unwrap();
+        }
+        let mut wire = wire(&WirePlan { fates, ..WirePlan::default() });
+        let mut seen = vec![];
+        for number in 1..=9 {
+            wire.pass(number as u32, number, Time(number), &mut |packet, passing| seen.push((packet, passing)));
+        }
+        let arrives = |packet, time| (packet, Passing::Arrives(Time(time)));
+        let lost = |packet| (packet, Passing::Lost);
+        let expected = [
+            arrives(1, 1),
+            lost(2),
+            (3, Passing::Marked),
+            arrives(3, 3),
+            arrives(4, 14),
+            lost(6),
+            // 7 waits for 8; 5 for two that arrive, which are 8 and 9.
+            arrives(8, 8),
+            arrives(7, 8),
+            arrives(9, 9),
+            arrives(5, 9),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(wire.lost, 2);
+    }
+
+    #[test]
+    fn rates_are_checked() {
+        let rates = |times: &[u64], period| {
+            let steps = times.iter().map(|time| (Time(*time), Rate(1))).collect();
+            Rates { steps, period }.check()
+        };
+        assert_eq!((rates(&[0], None), rates(&[0, 5], Some(Span(6)))), (Ok(()), Ok(())));
+        for (times, period) in [(&[][..], None), (&[1], None), (&[0, 5, 5], None), (&[0, 5], Some(Span(4)))] {
+            assert!(rates(times, period).is_err(), "{times:?} {period:?}");
         }
     }
 
