@@ -67,3 +67,24 @@ def test_watching_packets_changes_nothing_else(run: sg.Run) -> None:
 def test_more_than_memory_can_hold_is_refused() -> None:
     with pytest.raises(sg.ScenarioError, match=r"run\.packets = 2000001"):
         sg.run("two_way", sets={"run.packets": 2_000_001})
+
+
+def test_a_segment_is_lost_twice_and_sent_a_third_time() -> None:
+    """Packets meet the fate that a link has for their number: a segment, and its first retransmission."""
+    link = {"rate": "10 Mbit/s", "delay": "20 ms", "queue": sg.DropTail(limit=1000)}
+
+    def run(**fates: object) -> sg.Run:
+        flows = [sg.Tcp(1, "reno", window=20)]  # the queue never overflows
+        return sg.simulate(sg.dumbbell(**link, **fates), flows, duration="3 s", seed=1, packets=10_000)
+
+    assert run().flows["retransmissions"][0] == 0
+    once = run(drop=30).packets
+    lost = once.filter(pl.col("event") == "lost").row(0, named=True)
+    arrivals = once.filter((pl.col("event") == "arrival") & (pl.col("to") == "receiver"))
+    again = arrivals["first_byte"].to_list().index(lost["first_byte"], 30) + 1
+    twice = run(drop=f"30,{again}")
+    events = twice.packets.filter(pl.col("first_byte") == lost["first_byte"])["event"].to_list()
+    assert events == ["arrival", "departure", "lost"] * 2 + ["arrival", "departure"]
+    assert twice.flows["lost_packets"][0] == 2
+    with pytest.raises(sg.ScenarioError, match=r"late: .*such as 7:3"):
+        run(late="5")

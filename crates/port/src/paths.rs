@@ -141,7 +141,7 @@ pub struct Link<P> {
 }
 
 /// A line as it runs.
-pub struct Line {
+struct Line {
     transmitter: Option<Transmitter>,
     free: Time,
     delay: Span,
