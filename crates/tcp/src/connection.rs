@@ -22,6 +22,34 @@ pub struct SendCounters {
     pub quench_responses: u64,
 }
 
+/// What a sender counts beside segments. Each is far rarer than those: 32 bits hold it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub retransmissions: u32,
+    pub timeouts: u32,
+    pub fast_retransmits: u32,
+    pub mark_responses: u32,
+    pub quench_responses: u32,
+}
+
+impl Counters {
+    /// None yet.
+    pub const NONE: Counters =
+        Counters { retransmissions: 0, timeouts: 0, fast_retransmits: 0, mark_responses: 0, quench_responses: 0 };
+
+    /// As whoever asks sees them, with so many segments.
+    pub fn with_segments(self, segments: u64) -> SendCounters {
+        SendCounters {
+            segments,
+            retransmissions: self.retransmissions.into(),
+            timeouts: self.timeouts.into(),
+            fast_retransmits: self.fast_retransmits.into(),
+            mark_responses: self.mark_responses.into(),
+            quench_responses: self.quench_responses.into(),
+        }
+    }
+}
+
 /// What those look at who debug congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Congestion {

@@ -45,7 +45,7 @@ pub struct Slot {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Slot>() == 896, "each flow has one");
+const _: () = assert!(size_of::<Slot>() == 768, "each flow has one");
 
 /// What connections that come and go have of their own.
 pub struct Transient {

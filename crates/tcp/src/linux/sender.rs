@@ -11,7 +11,7 @@ use super::rack::Rack;
 use super::rate::Rate;
 use super::rtt::Rtt;
 use super::undo::Undo;
-use crate::connection::{Congestion, SendCounters};
+use crate::connection::{Congestion, Counters, SendCounters};
 use crate::host::{Host, RtoConfig};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -122,17 +122,8 @@ impl Initial for Episode {
         prr: Prr { delivered: 0, out: 0 },
         undo: Undo { marker: None, resent: 0, stamp: 0, prior_ssthresh: 0 },
         high: 0,
-        counters: Counters { retransmissions: 0, timeouts: 0, fast_retransmits: 0, mark_responses: 0 },
+        counters: Counters::NONE,
     };
-}
-
-/// What is counted beside segments, as [`SendCounters`] says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Counters {
-    pub retransmissions: u32,
-    pub timeouts: u32,
-    pub fast_retransmits: u32,
-    pub mark_responses: u32,
 }
 
 impl fmt::Debug for Sender {
@@ -354,6 +345,7 @@ impl Sender {
     }
 
     /// The time that [`deadline_before`](Sender::deadline_before) named has come.
+    #[inline(always)]
     pub fn on_timer(&mut self, now: Time) {
         self.window.now = now;
         if self.pacing.release(now) {
@@ -503,15 +495,7 @@ impl Sender {
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        let Counters { retransmissions, timeouts, fast_retransmits, mark_responses } = self.episode.counters;
-        SendCounters {
-            segments: self.segments,
-            retransmissions: retransmissions.into(),
-            timeouts: timeouts.into(),
-            fast_retransmits: fast_retransmits.into(),
-            mark_responses: mark_responses.into(),
-            quench_responses: 0,
-        }
+        self.episode.counters.with_segments(self.segments)
     }
 
     /// The end of what the other end's window lets out (tcp_wnd_end).

@@ -8,34 +8,28 @@ use super::receive::Receiver;
 use super::send::Sender;
 use crate::host::Host;
 use crate::segment::{Flags, Plain, Segment};
-use Progress::{Open, Opening};
 use core::mem::offset_of;
 use sluicegate_base::{Span, Stream, Time};
 
-/// Whether it is open. The tag comes first in [`End`] and is as wide as any there, so that it tells which end a
-/// [`Connection`](crate::Connection) has, too, and one look at it is enough for both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-enum Progress {
-    Open,
-    Opening(State),
-}
-
-/// How far the opening has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How far the connection has come. The tag comes first in [`End`] and is as wide as any there, so that it tells which end a
+/// [`Connection`](crate::Connection) has, too, and one look at it is enough for both. No time is [`Time::NEVER`].
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
 enum State {
+    /// Open.
+    Open,
     /// The opener, before it has anything to say.
     Idle,
     /// The opener: the SYN is to be sent, again if the timer has expired then.
-    Calling { tries: u32, expired: Option<Time> },
-    /// The opener: the SYN went out then, and is sent again at the deadline.
-    Called { sent: Time, deadline: Time, tries: u32 },
+    Calling { tries: u32, expired: Time },
+    /// The opener: the SYN went out, a timeout before the deadline if for the first time, and is sent again then.
+    Called { tries: u32, deadline: Time },
     /// The other end, before the SYN.
     Listening,
     /// The other end, after the SYN: its answer is to be sent, for the first time or again; when it went out, if once.
-    Answering { again: bool, sent: Option<Time> },
+    Answering { again: bool, sent: Time },
     /// The other end: the answer went out then, or more than once, and nothing has acknowledged it yet.
-    Answered { sent: Option<Time> },
+    Answered { sent: Time },
     /// The opener, closed before it had anything to say: there never was a connection.
     NeverOpened,
 }
@@ -45,7 +39,7 @@ enum State {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct End {
-    state: Progress,
+    state: State,
     /// Whether the sending half has ever had anything to do, and the receiving half.
     sends: bool,
     receives: bool,
@@ -59,7 +53,7 @@ pub struct End {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<End>() == 384, "six cache lines");
+const _: () = assert!(size_of::<End>() == 320, "five cache lines");
 
 impl End {
     /// Where its sending half begins in memory; its state and its receiving half come before.
@@ -69,9 +63,9 @@ impl End {
     #[must_use]
     pub fn new(host: &Host, phase: Span, opens: bool, open: bool) -> End {
         let state = match opens {
-            _ if open => Open,
-            true => Opening(State::Idle),
-            false => Opening(State::Listening),
+            _ if open => State::Open,
+            true => State::Idle,
+            false => State::Listening,
         };
         End {
             state,
@@ -95,14 +89,14 @@ impl End {
     /// Whether it is open. The methods named for that are for an end that is, the others for any.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
-        self.state == Open
+        matches!(self.state, State::Open)
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         match self.state {
-            Opening(State::NeverOpened) => return,
-            Opening(State::Idle) => self.state = Opening(State::Calling { tries: 0, expired: None }),
+            State::NeverOpened => return,
+            State::Idle => self.state = State::Calling { tries: 0, expired: Time::NEVER },
             _ => {}
         }
         self.sends = true;
@@ -120,8 +114,8 @@ impl End {
     pub fn close(&mut self) {
         match self.state {
             _ if !self.closing => {}
-            Opening(State::Idle) => self.state = Opening(State::NeverOpened),
-            Opening(State::NeverOpened) => {}
+            State::Idle => self.state = State::NeverOpened,
+            State::NeverOpened => {}
             _ => self.end(),
         }
     }
@@ -203,12 +197,12 @@ impl End {
     #[inline(never)]
     fn completes_opening(&mut self, segment: &Plain, now: Time) -> bool {
         let sent = match self.state {
-            Opening(State::Answered { sent }) | Opening(State::Answering { again: true, sent }) => sent,
+            State::Answered { sent } | State::Answering { again: true, sent } => sent,
             _ => return false,
         };
         if segment.flags.has(Flags::ACK) {
-            self.state = Open;
-            self.sender.opened(sent, now);
+            self.state = State::Open;
+            self.sender.opened((sent != Time::NEVER).then_some(sent), now);
         }
         true
     }
@@ -217,13 +211,12 @@ impl End {
     fn on_syn(&mut self, segment: &Plain, now: Time) {
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
-            Opening(State::Listening) if !answer => self.state = Opening(State::Answering { again: false, sent: None }),
+            State::Listening if !answer => self.state = State::Answering { again: false, sent: Time::NEVER },
             // The answer was lost, or is late.
-            Opening(State::Answered { sent }) if !answer => {
-                self.state = Opening(State::Answering { again: true, sent })
-            }
-            Opening(State::Called { sent, tries, .. }) if answer => {
-                self.state = Open;
+            State::Answered { sent } if !answer => self.state = State::Answering { again: true, sent },
+            State::Called { tries, deadline } if answer => {
+                self.state = State::Open;
+                let sent = Time(deadline.0.saturating_sub(self.sender.timeout().0));
                 self.sender.opened((tries == 1).then_some(sent), now);
                 if !self.sender.wants() {
                     self.receives = true;
@@ -237,17 +230,17 @@ impl End {
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
-        if self.heeds_quench && matches!(self.state, Open | Opening(State::Answered { .. })) {
+        if self.heeds_quench && matches!(self.state, State::Open | State::Answered { .. }) {
             self.sender.on_quench();
         }
     }
 
     /// The time that [`timer`](End::timer) named has come. Too early does no harm.
     pub fn on_timer(&mut self, now: Time) {
-        if let Opening(State::Called { deadline, tries, .. }) = self.state {
+        if let State::Called { deadline, tries, .. } = self.state {
             if now >= deadline {
                 self.sender.back_off(tries.into());
-                self.state = Opening(State::Calling { tries, expired: Some(now) });
+                self.state = State::Calling { tries, expired: now };
             }
         }
         self.sender.on_timer(now);
@@ -301,18 +294,18 @@ impl End {
     ) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
-            Opening(State::Calling { .. }) if !self.sender.may_call(now) => return false,
-            Opening(State::Calling { tries, expired }) => {
+            State::Calling { .. } if !self.sender.may_call(now) => return false,
+            State::Calling { tries, expired } => {
                 // The timer runs from its expiry on, also where the host waits before it sends.
-                let deadline = expired.unwrap_or(now) + self.sender.timeout();
-                self.state = Opening(State::Called { sent: now, deadline, tries: tries + 1 });
+                let since = if expired == Time::NEVER { now } else { expired };
+                self.state = State::Called { tries: tries + 1, deadline: since + self.sender.timeout() };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
-            Opening(State::Answering { again, .. }) => {
-                self.state = Opening(State::Answered { sent: (!again).then_some(now) });
+            State::Answering { again, .. } => {
+                self.state = State::Answered { sent: if again { Time::NEVER } else { now } };
                 Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }
-            Opening(State::Answered { .. }) => return self.poll_open(now, segment, whole),
+            State::Answered { .. } => return self.poll_open(now, segment, whole),
             _ => return false,
         };
         segment.set(0, 0, flags);
@@ -335,7 +328,7 @@ impl End {
     #[must_use]
     pub fn timer(&self) -> Time {
         match self.state {
-            Opening(State::Called { deadline, .. }) => self.open_timer().min(deadline),
+            State::Called { deadline, .. } => self.open_timer().min(deadline),
             _ => self.open_timer(),
         }
     }
@@ -361,6 +354,6 @@ impl End {
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
-        self.state == Opening(State::NeverOpened) || (self.sender.finished() && self.receiver.finished())
+        matches!(self.state, State::NeverOpened) || (self.sender.finished() && self.receiver.finished())
     }
 }

@@ -7,6 +7,9 @@ use crate::host::RtoConfig;
 use alloc::sync::Arc;
 use sluicegate_base::{Span, Time};
 
+/// Round trips of more ticks count as so many: sums of them stay within 32 bits.
+const LONGEST: u64 = 1 << 28;
+
 /// The estimate of one connection.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -17,9 +20,9 @@ pub struct Rtt {
     /// Where the connection's clock stands at time zero, within a tick.
     phase: Span,
     /// Smoothed round trip, in eighths of a tick; 0 before the first sample.
-    srtt: u64,
+    srtt: u32,
     /// Its mean deviation, in quarters of a tick.
-    rttvar: u64,
+    rttvar: u32,
     /// The timeout that the estimate gives, before bounds and back-off.
     current: Span,
     backoff: u64,
@@ -36,20 +39,21 @@ impl Rtt {
     }
 
     /// A segment sent at `sent`, once only, has been acknowledged. The back-off stays.
+    #[inline(always)]
     pub fn sample(&mut self, sent: Time, now: Time) {
         let tick = self.config.tick.0;
         let into_tick = (sent.0 + self.phase.0) % tick;
-        let rtt = ((now.since(sent).0 + into_tick) / tick).max(1);
+        let rtt = ((now.since(sent).0 + into_tick) / tick).clamp(1, LONGEST) as u32;
         if self.srtt == 0 {
             self.srtt = rtt << 3;
             self.rttvar = rtt << 1;
         } else {
-            let delta = rtt as i64 - (self.srtt >> 3) as i64;
-            self.srtt = (self.srtt as i64 + delta).max(1) as u64;
-            let change = delta.abs() - (self.rttvar >> 2) as i64;
-            self.rttvar = (self.rttvar as i64 + change).max(1) as u64;
+            let delta = rtt as i32 - (self.srtt >> 3) as i32;
+            self.srtt = self.srtt.saturating_add_signed(delta).max(1);
+            let change = delta.abs() - (self.rttvar >> 2) as i32;
+            self.rttvar = self.rttvar.saturating_add_signed(change).max(1);
         }
-        self.current = Span((((self.rttvar << 3) + self.srtt) >> 3) * tick);
+        self.current = Span((u64::from(self.rttvar) + u64::from(self.srtt >> 3)) * tick);
         self.update();
     }
 
@@ -69,7 +73,7 @@ impl Rtt {
     #[must_use]
     #[inline]
     pub fn srtt(&self) -> Span {
-        Span((self.srtt >> 3).saturating_mul(self.config.tick.0))
+        Span(u64::from(self.srtt >> 3).saturating_mul(self.config.tick.0))
     }
 
     /// What was sent after a timeout got through.

@@ -7,7 +7,7 @@ use super::recovery::{LossRecovery, Recovery};
 use super::rtt::Rtt;
 use super::send_core::{CongestionState, Core, NONE, SendQuota};
 use crate::cc::{CongestionControl, CongestionSignal};
-use crate::connection::{Congestion, SendCounters};
+use crate::connection::{Congestion, Counters, SendCounters};
 use crate::host::Host;
 use crate::segment::{Flags, Options, Plain, Segment};
 use alloc::boxed::Box;
@@ -60,7 +60,7 @@ impl Sender {
             idle_since: Time::NEVER,
             segments: 0,
             rtt: Rtt::new(host.rto.clone(), phase),
-            counters: SendCounters::default(),
+            counters: Counters::NONE,
             state: CongestionState::Open,
             limited_transmit: host.limited_transmit,
             closed: false,
@@ -69,7 +69,7 @@ impl Sender {
             ns2_rules: host.ns2_rules,
             timer_runs_on: host.vegas_of_ns2(),
             marked_at_one: false,
-            recover: None,
+            recover: 0,
         };
         Sender { core, recovery, jitter: None }
     }
@@ -145,10 +145,10 @@ impl Sender {
         }
         if core.per_packet_feedback {
             // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
-            let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
+            let again = segment.occupies() || ack < core.recover;
             if ack > core.una || !again {
                 let signal = CongestionSignal::new(u32::from(segment.flags.has(Flags::BETWEEN)), ece);
-                core.counters.mark_responses += u64::from(core.cc.on_signal(signal));
+                core.counters.mark_responses += u32::from(core.cc.on_signal(signal));
             }
         }
         if ack > core.una {
@@ -172,7 +172,7 @@ impl Sender {
             return;
         }
         let window = core.window(0).max(1.0);
-        let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
+        let marked_under_way = core.ns2_rules || core.una + 1 < core.recover;
         let idle = core.una == core.max;
         if idle && !core.timer_runs_on {
             // Nothing was lost: a window below one segment has waited long enough.
@@ -180,7 +180,7 @@ impl Sender {
             core.restart_timer(now);
             core.deadline = Time::NEVER;
         } else {
-            core.counters.timeouts += u64::from(!idle);
+            core.counters.timeouts += u32::from(!idle);
             core.cc.on_timeout(window, !(core.state == CongestionState::Cwr && marked_under_way));
             core.rtt.back_off();
             core.restart_timer(now);
@@ -189,7 +189,7 @@ impl Sender {
                 (core.deadline, core.idle_since) = (Time::NEVER, now);
             }
         }
-        core.recover = Some(core.max);
+        core.recover = core.max + 1;
         core.state = CongestionState::Loss;
         core.resend = false;
         core.announce_cut = true;
@@ -342,7 +342,7 @@ impl Sender {
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        SendCounters { segments: self.core.segments, ..self.core.counters }
+        self.core.counters.with_segments(self.core.segments)
     }
 
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.

@@ -5,7 +5,7 @@ mod prediction;
 use super::cc::CongestionController;
 use super::rtt::Rtt;
 use crate::cc::{Ack, CongestionControl, RoundTrip};
-use crate::connection::SendCounters;
+use crate::connection::Counters;
 use crate::segment::{Flags, Plain};
 use core::mem;
 use sluicegate_base::Time;
@@ -92,6 +92,14 @@ pub struct Core {
     pub(crate) announce_cut: bool,
     /// The flags of data that may be marked: ECT, or none.
     pub(crate) ect: Flags,
+    /// Why the window was last reduced.
+    pub state: CongestionState,
+    /// Whether the application writes no more.
+    pub(crate) closed: bool,
+    /// Whether marks are answered as RFC 3168 says.
+    pub(crate) ecn: bool,
+    /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
+    pub(crate) marked_at_one: bool,
     /// The congestion window.
     pub cc: CongestionController,
     /// The end of the segment whose round trip is being measured, and when it was sent.
@@ -103,25 +111,18 @@ pub struct Core {
     pub(crate) segments: u64,
     pub(crate) rtt: Rtt,
     /// What else has been counted.
-    pub counters: SendCounters,
-    /// Why the window was last reduced.
-    pub state: CongestionState,
+    pub(crate) counters: Counters,
     /// Whether the first two duplicate acknowledgements let a new segment out.
     pub limited_transmit: bool,
-    /// Whether the application writes no more.
-    pub(crate) closed: bool,
-    /// Whether marks are answered as RFC 3168 says.
-    pub(crate) ecn: bool,
     /// Whether the acknowledgement of each packet carries its own signal (DECbit, UT/LT).
     pub(crate) per_packet_feedback: bool,
     /// Whether ns-2 is followed where it departs from the RFCs.
     pub ns2_rules: bool,
     /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
     pub(crate) timer_runs_on: bool,
-    /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
-    pub(crate) marked_at_one: bool,
-    /// What an acknowledgement must pass before the window is reduced again.
-    pub recover: Option<u64>,
+    /// How far acknowledgements must come before the window is reduced again: beyond what had been sent at the last time; zero
+    /// before the first.
+    pub recover: u64,
 }
 
 /// What an acknowledgement of new data says: the bytes that it covers, and the round trip that it ends.
@@ -141,7 +142,7 @@ impl Core {
     /// or nothing at all has (ns-2, `bugfix_ss_`: the first segment was lost).
     #[must_use]
     pub fn recovered(&self) -> bool {
-        (self.ns2_rules && self.una == 0) || self.recover.is_none_or(|recover| self.una > recover)
+        (self.ns2_rules && self.una == 0) || self.una >= self.recover
     }
 
     /// New data is acknowledged: the round trip, the timer, the position in the stream.
@@ -196,8 +197,7 @@ impl Core {
     #[inline]
     pub fn grow(&mut self, segment: &Plain, acked: Acked, now: Time) {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
-        let answered =
-            self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
+        let answered = self.state == CongestionState::Loss && segment.ack < self.recover;
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
             let segments = acked.bytes as f64 / f64::from(self.mss);
             let (srtt, round) = (self.rtt.srtt(), acked.round);
@@ -208,7 +208,7 @@ impl Core {
     /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data.
     pub fn enter(&mut self, halve: bool, now: Time) {
         if halve {
-            self.recover = Some(self.max);
+            self.recover = self.max + 1;
             // RFC 5681, eq. 4: two segments at the least.
             let least = if self.ns2_rules { 0.0 } else { 2.0 };
             let window = self.window(self.inflation);
@@ -390,10 +390,10 @@ impl Core {
     /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
     pub(crate) fn on_mark(&mut self, ack: u64) {
         // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
-        let recover = self.recover.or(self.ns2_rules.then_some(0));
+        let recover = self.recover.max(u64::from(self.ns2_rules));
         // A timeout has answered what was sent before it; ns-2 answers that again.
-        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.state == CongestionState::Loss) {
-            self.recover = Some(self.max);
+        if ack >= recover || (self.ns2_rules && self.state == CongestionState::Loss) {
+            self.recover = self.max + 1;
             self.state = CongestionState::Cwr;
             // A window of one segment waits for the timer, for twice as long at each further mark.
             let at_one = self.cc.cwnd() <= 1.0;

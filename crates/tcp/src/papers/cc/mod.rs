@@ -22,7 +22,8 @@ use alloc::boxed::Box;
 use sluicegate_base::Span;
 
 /// A congestion control as a sender holds it: the usual one by its type, so that reading its window is no call, any other
-/// behind a pointer.
+/// behind a pointer. The tag is a byte, narrower than that of an [`End`](super::end::End).
+#[repr(u8)]
 pub enum CongestionController {
     /// Reno's, which Tahoe, NewReno and SACK share.
     Reno(Reno),

@@ -81,7 +81,9 @@ pub trait Recovery: Send {
     }
 }
 
-/// A loss recovery as a sender holds it: small ones by their type, so that using them is no call through a pointer.
+/// A loss recovery as a sender holds it: small ones by their type, so that using them is no call through a pointer. The tag
+/// is a byte, too.
+#[repr(u8)]
 pub enum LossRecovery {
     /// Tahoe's.
     Tahoe(Tahoe),

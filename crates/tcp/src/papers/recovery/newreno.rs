@@ -42,8 +42,7 @@ impl Recovery for NewReno {
     #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Plain, now: Time) {
         // An acknowledgement that brings a mark from beyond the recovery has ended it.
-        let partial =
-            core.state == CongestionState::Recovery && core.recover.is_some_and(|recover| segment.ack < recover);
+        let partial = core.state == CongestionState::Recovery && segment.ack + 1 < core.recover;
         if core.inflation > 0 && partial {
             deflate(core, segment.ack - core.una);
             core.advance(segment.ack);

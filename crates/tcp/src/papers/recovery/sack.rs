@@ -98,13 +98,13 @@ impl Recovery for Sack {
             let acked = core.acknowledge(segment.ack, now);
             core.grow(segment, acked, now);
             self.board.clear();
-        } else if marked || core.recover.is_none_or(|recover| segment.ack >= recover) {
+        } else if marked || segment.ack + 1 >= core.recover {
             self.recovering = false;
             // What was first sent during this recovery may be lost too, and is to be recovered as quickly (RFC 6675;
             // ns-2), unless the window has just been cut for its mark.
             if !marked {
                 core.state = CongestionState::Open;
-                core.recover = None;
+                core.recover = 0;
             }
             core.acknowledge(segment.ack, now);
             self.board.clear();

@@ -32,7 +32,7 @@ impl Recovery for Tahoe {
         core.dupacks += 1;
         if core.dupacks == DUP_THRESH {
             if core.recovered() {
-                core.recover = Some(core.max);
+                core.recover = core.max + 1;
                 core.state = CongestionState::Recovery;
                 core.cc.on_timeout(core.window(0), true);
                 core.announce_cut();

@@ -212,10 +212,10 @@ impl Recovery for VegasNs2 {
         let elapsed = self.since_opening(now);
         core.dupacks += 1;
         if self.expired(core, elapsed) || core.dupacks == DUP_THRESH {
-            if core.state != CongestionState::Loss || core.recover.is_none_or(|recover| core.una > recover) {
+            if core.state != CongestionState::Loss || core.una >= core.recover {
                 let Slot { sent, times } = self.ring[self.slot(core, core.una)];
                 let window = whole(core.window(0));
-                core.recover = Some(core.max);
+                core.recover = core.max + 1;
                 core.state = CongestionState::Recovery;
                 self.checks_left = ((core.nxt - core.una) / u64::from(core.mss) + 1).min(2);
                 self.timeout = self.timeout.map(|t| if times > 1 { 2.0 * t } else { t + t / 8.0 });
