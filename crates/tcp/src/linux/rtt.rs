@@ -11,6 +11,7 @@ use super::cc::Window;
 use super::clock::Clock;
 use crate::host::RtoConfig;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use sluicegate_base::{Span, Time};
 
 /// For how long a least round trip is the least (net.ipv4.tcp_min_rtt_wlen, 300 s).
@@ -34,9 +35,7 @@ pub(super) fn doubled(timeout: Span, max: Span) -> Span {
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     pub clock: Clock,
-    /// The least deviation that a timeout adds, in µs, and the longest timeout.
-    floor: u32,
-    max: Span,
+    config: Arc<RtoConfig>,
     /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
     srtt8: u32,
     mdev4: u32,
@@ -52,11 +51,10 @@ pub(super) struct Rtt {
 }
 
 impl Rtt {
-    pub fn new(config: &RtoConfig, phase: Span) -> Rtt {
+    pub fn new(config: &Arc<RtoConfig>, phase: Span) -> Rtt {
         Rtt {
             clock: Clock::new(config.tick, phase),
-            floor: u32::try_from(config.min.0 / US).unwrap_or(u32::MAX),
-            max: config.max,
+            config: Arc::clone(config),
             srtt8: 0,
             mdev4: 0,
             mdev_max: 0,
@@ -74,7 +72,7 @@ impl Rtt {
         if self.srtt8 == 0 {
             self.srtt8 = (measured << 3).max(1);
             self.mdev4 = measured << 1;
-            self.rttvar = self.mdev4.max(self.floor);
+            self.rttvar = self.mdev4.max(self.floor_us());
             self.mdev_max = self.rttvar;
             self.window_end = nxt;
         } else {
@@ -93,7 +91,7 @@ impl Rtt {
                     self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
                 }
                 self.window_end = nxt;
-                self.mdev_max = self.floor;
+                self.mdev_max = self.floor_us();
             }
         }
         self.rto = self.estimate();
@@ -102,7 +100,7 @@ impl Rtt {
     /// The timeout without doubling, in whole ticks.
     fn estimate(&self) -> Span {
         let ticks = self.clock.whole(Span((u64::from(self.srtt8 >> 3) + u64::from(self.rttvar)) * US));
-        self.clock.span(ticks).min(self.max)
+        self.clock.span(ticks).min(self.config.max)
     }
 
     /// The smoothed round trip; zero before the first measurement.
@@ -117,12 +115,16 @@ impl Rtt {
 
     /// The least deviation that a timeout adds (tcp_rto_min).
     pub fn floor(&self) -> Span {
-        Span(u64::from(self.floor) * US)
+        Span(u64::from(self.floor_us()) * US)
+    }
+
+    fn floor_us(&self) -> u32 {
+        u32::try_from(self.config.min.0 / US).unwrap_or(u32::MAX)
     }
 
     /// The timer has expired: the next timeout is twice as long.
     pub fn back_off(&mut self) {
-        self.rto = doubled(self.rto, self.max);
+        self.rto = doubled(self.rto, self.config.max);
     }
 
     /// The least round trip of the window; `None` before the first.
@@ -180,10 +182,8 @@ mod tests {
 
     fn rtt() -> Rtt {
         let ms = Span::from_millis;
-        Rtt::new(
-            &RtoConfig { tick: ms(4), min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 },
-            Span::ZERO,
-        )
+        let config = RtoConfig { tick: ms(4), min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 };
+        Rtt::new(&Arc::new(config), Span::ZERO)
     }
 
     /// tcp_rtt_estimator by hand: 40 ms, then 48 ms.
