@@ -93,10 +93,8 @@ impl Reassembly {
     /// Puts a range in front of those that it does not cover.
     fn remember(&mut self, range: (u64, u64)) {
         self.forget(range);
-        let keep = usize::from(self.recents).min(SACK_BLOCKS - 1);
-        self.recent.copy_within(..keep, 1);
-        self.recent[0] = range;
-        self.recents = keep as u8 + 1;
+        self.recent = [range, self.recent[0], self.recent[1]];
+        self.recents = (self.recents + 1).min(SACK_BLOCKS as u8);
     }
 
     fn forget(&mut self, (start, end): (u64, u64)) {
@@ -112,7 +110,7 @@ impl Reassembly {
     }
 
     /// Reports the ranges that changed last on a segment, up to so many.
-    #[inline(never)]
+    #[inline(always)]
     pub fn report(&self, segment: &mut Segment, most: usize) {
         for &range in self.recent[..usize::from(self.recents)].iter().take(most) {
             segment.report(range);

@@ -50,6 +50,7 @@ pub(super) enum Rexmit {
 
 impl Sender {
     /// A round trip by sequence numbers or timestamps, and that of the packet sent last of those acknowledged.
+    #[inline(always)]
     pub(super) fn measured(&mut self, rtt: Span, latest: Span) {
         self.rtt.note_least(latest, self.window.now);
         self.rtt.sample(rtt, self.window.una, self.window.nxt);

@@ -117,6 +117,7 @@ impl Pacing {
     }
 
     /// A burst of so many packets begins, the first with so many bytes of the stream.
+    #[inline(always)]
     pub fn begin(&mut self, window: &Window, packets: u32, bytes: u32, now: Time) {
         self.burst = (now, packets, packets);
         self.sent = packets.saturating_add(self.sent.into()).min(UNPACED.into()) as u8;

@@ -142,6 +142,7 @@ impl Queue {
     }
 
     /// How many packets begin before this byte. Most are as long as others: where that says is looked first.
+    #[inline(always)]
     fn position(&self, byte: u64) -> usize {
         let Some(front) = self.front() else { return 0 };
         let (mut low, mut high) = (0, self.packets.len());
@@ -165,6 +166,7 @@ impl Queue {
     }
 
     /// What is between `start` and `end`, in whole packets.
+    #[inline(always)]
     pub fn covered(&self, start: u64, end: u64) -> Range<usize> {
         let first = self.position(start);
         let mut last = first;
@@ -185,6 +187,7 @@ impl Queue {
     }
 
     /// A packet goes out again; its record is that of this moment. With `repair` it stands for one that is lost.
+    #[inline(always)]
     pub fn send_again(&mut self, index: usize, record: Packet, repair: bool) {
         if self.repeated == 0 {
             self.order_all();
@@ -252,6 +255,7 @@ impl Queue {
     }
 
     /// The other end reports a packet. Whether it was taken for lost, and was repaired, both of which end.
+    #[inline(always)]
     pub fn report(&mut self, index: usize) {
         self.leave_order(index);
         let packet = &mut self.packets[index];
@@ -302,6 +306,7 @@ impl Queue {
     }
 
     /// The next packet that is lost and not yet repaired (tcp_xmit_retransmit_queue).
+    #[inline(always)]
     pub fn next_lost(&mut self) -> Option<usize> {
         if self.resent_out >= self.lost_out {
             return None;
@@ -335,6 +340,7 @@ impl Queue {
     }
 
     /// The ranges that an acknowledgement reports, but for what the last one did: packets are reported once.
+    #[inline(always)]
     pub fn news(&mut self, ranges: impl Iterator<Item = (u64, u64)>) -> [(u64, u64); SACK_BLOCKS] {
         let known = &mut self.marks.reported;
         let before = core::mem::take(known);
@@ -388,7 +394,8 @@ impl Packet {
 
     /// Whether it may be lost: it is not reported, and if it was lost it is repaired.
     pub fn may_be_lost(&self) -> bool {
-        !self.has(Packet::SACKED) && (!self.has(Packet::LOST) || self.has(Packet::RESENT))
+        const REPAIRED: u8 = Packet::LOST | Packet::RESENT;
+        matches!(self.tags & (Packet::SACKED | REPAIRED), 0 | Packet::RESENT | REPAIRED)
     }
 
     /// Whether it is lost and waits to be sent again.

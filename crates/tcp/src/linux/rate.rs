@@ -44,6 +44,7 @@ impl Rate {
     }
 
     /// A packet goes out now, at this place of the queue and with so many others in flight (tcp_rate_skb_sent).
+    #[inline(always)]
     pub fn on_sent(&mut self, index: usize, window: &mut Window, in_flight: u32, nothing_out: bool) {
         if !self.records_packets {
             return;

@@ -198,6 +198,7 @@ impl Receiver {
     }
 
     /// The application reads all there is, of which the first packet ends at `end` (tcp_recvmsg, tcp_cleanup_rbuf).
+    #[inline(always)]
     fn read(&mut self, end: u64, now: Time) {
         (self.window.unread, self.told) = (0, false);
         self.window.adjust(end, self.next, self.beyond().unwrap_or(0), now);

@@ -35,6 +35,7 @@ impl Sender {
     }
 
     /// A range came more than once (tcp_check_dsack, tcp_dsack_seen; and tcp_sacktag_one).
+    #[cold]
     fn on_duplicate(&mut self, start: u64, end: u64, prior_una: u64, seen: &mut Seen) {
         if end > self.window.nxt || start >= end {
             return;
@@ -68,6 +69,7 @@ impl Sender {
     }
 
     /// A packet is reported (tcp_sacktag_one).
+    #[inline]
     fn on_reported(&mut self, index: usize, seen: &mut Seen) {
         let packet = self.queue.at(index);
         if packet.has(Packet::SACKED) || packet.end() <= self.window.una {

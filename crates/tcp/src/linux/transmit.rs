@@ -194,6 +194,7 @@ impl Sender {
 
     /// A burst of so many bytes of new data begins. Half a window, and the end of a write, say PSH (tcp_push), at the end of a
     /// buffer: of this one, if that says so.
+    #[inline(always)]
     fn begin_burst(&mut self, bytes: u64, (buffer_end, pushed): (u64, bool)) {
         (self.burst_start, self.burst_end) = (self.window.nxt as u32, self.window.nxt + bytes);
         self.burst_pushed = self.burst_end == self.written || (pushed && buffer_end <= self.burst_end);
@@ -204,6 +205,7 @@ impl Sender {
 
     /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
     /// always an earlier packet under way then, whose acknowledgement comes.
+    #[inline(always)]
     fn waits_for_more(&mut self, in_flight: u32, most: u32, quota: u32, offered: u64, buffer_end: u64) -> bool {
         if self.window.state >= State::Recovery || self.pacing.since_last(self.window.now) > Span::from_millis(1) {
             return false;
@@ -251,6 +253,7 @@ impl Sender {
     }
 
     /// How far the window is used (tcp_cwnd_validate).
+    #[inline(always)]
     fn validate(&mut self, limited: bool) {
         let (window, out) = (&mut self.window, self.queue.len());
         if window.una >= self.usage_end || limited || (!window.cwnd_limited && out > window.max_packets_out) {

@@ -4,6 +4,7 @@ use super::{NOBODY, Packet, Queue};
 
 impl Queue {
     /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
+    #[inline(always)]
     pub fn first_sent(&mut self) -> Option<usize> {
         let mut first = if self.repeated > 0 { self.index(self.marks.first_sent) } else { self.ordered_from(0) };
         while let Some(index) = first.filter(|&index| !self.packets[index].may_be_lost()) {
