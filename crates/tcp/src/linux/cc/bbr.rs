@@ -185,7 +185,7 @@ impl Bbr {
 
     /// A rate with a gain, as the sender paces (bbr_bw_to_pacing_rate).
     pub(super) fn paced(rate: u64, gain: u64, mss: u32) -> Rate {
-        let scaled = u128::from(rate) * u128::from(mss) * u128::from(gain) / u128::from(UNIT);
+        let scaled = u128::from(rate) * u128::from(u64::from(mss) * gain) / u128::from(UNIT);
         Rate(u64::try_from(((scaled * (1_000_000 / 100 * 99)) >> BW_SHIFT) * 8).unwrap_or(u64::MAX))
     }
 
@@ -214,7 +214,7 @@ impl Bbr {
     /// Rate times least round trip, with a gain (bbr_bdp).
     fn bdp(&self, window: &Window, rate: u64, gain: u64) -> u32 {
         let Some(rtt) = self.min_rtt else { return window.initial };
-        let scaled = u128::from(rate) * u128::from(micros(rtt)) * u128::from(gain) / u128::from(UNIT);
+        let scaled = u128::from(rate) * u128::from(micros(rtt) * gain) / u128::from(UNIT);
         u32::try_from(scaled.div_ceil(1 << BW_SHIFT)).unwrap_or(u32::MAX / 4)
     }
 
