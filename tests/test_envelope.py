@@ -322,12 +322,18 @@ def test_no_bound_of_dcn_throttles_a_fast_link() -> None:
         assert measured.used > 0.8
 
 
-def test_recommend_notes_it(sluicegate: Program, tmp_path: Path) -> None:
-    text = scenario("drop_tail", 320e3, 1, 30e6)
-    done = sg.recommend(text, disciplines="codel,drop_tail", seeds=1, goals="utilisation above 90 %", duration="5 s")
-    [note] = [note for note in done.notes if "envelope of codel" in note]
-    assert "factor of" in note
-    assert all("It has values for this link" in note for note in done.notes if "envelope of drop_tail" in note)
+def test_recommend_notes_it() -> None:
+    """Of values that it keeps in full; of those that it replaces, in one note for all."""
+    text = scenario("drop_tail", 1e6, 10, 30e6)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        done = sg.recommend(
+            text, disciplines="fq_pie,red,drop_tail", seeds=1, goals="utilisation above 90 %", duration="5 s"
+        )
+    kept_values, replaced = (note for note in done.notes if "lies outside the envelope" in note)
+    assert re.search(r"of fq_pie: packets wait for .* at most 30 ms are .* a factor of [\d.]+ away$", kept_values)
+    assert re.search(r"of the defaults of drop_tail \(\d+\), by these factors; they have values for this", replaced)
+    assert not any("envelope" in str(each.message) for each in caught), "said once"
 
 
 def test_the_page_says_what_is_kept() -> None:

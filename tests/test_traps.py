@@ -227,6 +227,7 @@ OUTSIDE = (
     "target of afd too long",
     "target of pi too long",
     "target below a packet",
+    "the target of an L4S queue below a packet",
     "CAKE that does not know the rate",
     "long run of series",
 )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
 from ..paths import REVERSE, links, places
+from ..quantities import two
 from ..result_object import Frames, ResultObject
 from ..scenario import override_texts
 from ..stats import CONFIDENCE
@@ -368,10 +370,12 @@ def recommend(
         chosen.append(each)
     notes += _outside(traffic, listed, tuned, measured)
     _warn_of_length(resolved, len(seeds), listed, jobs)
-    compared = compare(
-        network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
-        out=out, progress=progress,
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*lies outside the envelope of", scenario.TrapWarning)  # notes say it
+        compared = compare(
+            network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
+            out=out, progress=progress,
+        )  # fmt: skip
     done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
                           access, tuned_up, line, {each.label: each.sets for each in chosen})  # fmt: skip
     if out is not None:
@@ -455,12 +459,20 @@ def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
 def _outside(
     traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]], measured: Mapping[str, Envelope]
 ) -> Iterator[str]:
-    """A note on each discipline whose envelope the first link under study lies outside of."""
+    """A note on each discipline whose envelope the first link under study lies outside of, and one on all that have
+    other values here than were measured."""
     place = places(traffic.resolved)[0]
+    there, others = traffic.at[place.name], []
     for choice in listed:
-        known = measured.get(choice.label)
-        if known and (said := envelope.sentence(choice.label, known, place, traffic.at[place.name])):
-            yield f"{said}{'. It has values for this link here' if tuned[choice.label] else ''}"
+        if (known := measured.get(choice.label)) is None:
+            continue
+        if not tuned[choice.label]:
+            yield from filter(None, [envelope.sentence(choice.label, known, place, there)])
+        elif found := envelope.outside(known, place, there):
+            others.append(f"{choice.label} ({two(found.factor):g})" if found.axis else choice.label)
+    if others:
+        lies = f"{envelope.load(place, there)} lies outside the envelope of the defaults"
+        yield f"{lies} of {', '.join(others)}, by these factors; they have values for this link here"
 
 
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:

@@ -40,7 +40,7 @@ def beyond(traffic: Traffic, own: Mapping[str, Envelope]) -> Iterator[str]:
                 return
 
 
-def sentence(label: str, envelope: Envelope, place: Place, there: Sequence[Group]) -> str | None:
+def outside(envelope: Envelope, place: Place, there: Sequence[Group]) -> Distance | None:
     """How far a link lies outside an envelope; None where it does not lie `far` outside, or is not known.
 
     Known are links that TCP flows of Linux's hosts with CUBIC, in full packets, have for themselves.
@@ -49,12 +49,23 @@ def sentence(label: str, envelope: Envelope, place: Place, there: Sequence[Group
     alike = (_as_measured(group) for group in there if is_lasting_tcp(group))
     if not flows or place.varies or not all(alike):
         return None
-    trip = typical_rtt_ns(there)
-    found = envelope.outside(place.rate_bps, flows, trip)
-    if found is None or not far(found):
+    found = envelope.outside(place.rate_bps, flows, typical_rtt_ns(there))
+    return found if found is not None and far(found) else None
+
+
+def load(place: Place, there: Sequence[Group]) -> str:
+    """A link and what crosses it, in words."""
+    flows = lasting_alone(place, there)
+    many = f"{flows} TCP flow{'s' if flows > 1 else ''}"
+    return f"{place.name}: {rate_of(place)} with {many} and a round trip of {span(typical_rtt_ns(there))}"
+
+
+def sentence(label: str, envelope: Envelope, place: Place, there: Sequence[Group]) -> str | None:
+    """How far a link lies outside an envelope, in words; None as `outside`."""
+    found = outside(envelope, place, there)
+    if found is None:
         return None
-    load = f"{flows} TCP flow{'s' if flows > 1 else ''} and a round trip of {span(trip)}"
-    return f"{place.name}: {rate_of(place)} with {load} lies outside the envelope of {label}: {_why(found)}"
+    return f"{load(place, there)} lies outside the envelope of {label}: {_why(found)}"
 
 
 def far(found: Distance) -> bool:
