@@ -73,6 +73,16 @@ impl DerefMut for Network {
     }
 }
 
+impl Shared {
+    /// Notes that a packet has reached the queue of a link.
+    #[cold]
+    fn note_arrival(&mut self, at: u32, link: &Link, queued: &QueuedPacket) {
+        let (packet, segments) = self.packets.parts(queued.place);
+        self.log.segments.arrives(&link.name, queued.queued, (queued.place, packet, segments));
+        self.log.note(at, queued.queued, (queued.place, packet), PacketFate::Arrival, link.port.len());
+    }
+}
+
 impl Network {
     /// The network of this plan, whose links it takes, without a packet.
     #[must_use]
@@ -176,10 +186,7 @@ impl Network {
                 }
             }
             if self.shared.log.is_open() {
-                let Shared { packets, log, .. } = &mut self.shared;
-                let (packet, segments) = packets.parts(queued.place);
-                log.segments.arrives(&link.name, queued.queued, (queued.place, packet, segments));
-                log.note(at, queued.queued, (queued.place, packet), PacketFate::Arrival, link.port.len());
+                self.shared.note_arrival(at, link, &queued);
             }
         }
         let (shared, monitor) = (&mut self.shared, &mut link.monitor);

@@ -18,7 +18,7 @@ impl Endpoints {
         if packet.slot >= PAIRS {
             return match packet.slot {
                 NONE => self.will_be_counted(place, time),
-                _ => self.network.push_delivery(place, time),
+                _ => self.will_reach_end(place, time),
             };
         }
         if packet.to == End::Sender {

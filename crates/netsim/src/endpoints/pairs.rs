@@ -46,8 +46,14 @@ impl Endpoints {
         }
     }
 
+    /// A datagram will be at its end at `time`.
+    #[cold]
+    pub(super) fn will_reach_end(&mut self, place: u32, time: Time) {
+        self.network.push_delivery(place, time);
+    }
+
     /// A packet that is given up has come to its end.
-    #[inline(never)]
+    #[cold]
     pub(super) fn hear_datagram(&mut self, place: u32) {
         let (now, payload) = (self.now(), self.network.packets.unload(place));
         let SimPacket { header, bytes, .. } = *self.network.packets.get(place);

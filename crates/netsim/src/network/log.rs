@@ -77,6 +77,9 @@ impl Log {
     /// Notes an event at a link. `found` is the queue that an arrival found.
     #[cold]
     pub fn note(&mut self, link: u32, time: Time, (place, packet): (u32, &SimPacket), event: PacketFate, found: u64) {
+        if !self.open {
+            return;
+        }
         let row = PacketRow {
             time,
             link,

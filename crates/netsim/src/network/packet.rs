@@ -413,9 +413,11 @@ impl PacketPool {
     }
 
     /// The same of a packet that does not reach its end.
-    #[cold]
+    #[inline(always)]
     pub fn discard(&mut self, place: u32) {
-        self.unload(place);
+        if !self.payloads.is_empty() {
+            self.unload(place);
+        }
         self.release(place);
     }
 
@@ -430,6 +432,7 @@ impl PacketPool {
     }
 
     /// Takes what the packet in this place carries.
+    #[inline(never)]
     pub fn unload(&mut self, place: u32) -> Vec<u8> {
         self.payloads.get_mut(place as usize).map(std::mem::take).unwrap_or_default()
     }
