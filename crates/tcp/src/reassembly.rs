@@ -59,6 +59,7 @@ impl Reassembly {
     }
 
     /// These bytes come.
+    #[inline(always)]
     pub fn insert(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
             match self.ranges.last_mut() {

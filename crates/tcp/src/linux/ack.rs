@@ -163,6 +163,7 @@ impl Sender {
     }
 
     /// One that acknowledges less than another did may report more (old_ack).
+    #[cold]
     fn on_old_ack(&mut self, segment: &Segment, seen: &mut Seen, prior_una: u64) {
         self.on_sacks(segment, prior_una, seen);
         if self.alert(prior_una, seen) != Rexmit::None {

@@ -132,6 +132,7 @@ impl Sender {
     }
 
     /// Takes for lost what has had its time; how long the rest has (tcp_rack_detect_loss).
+    #[inline(always)]
     fn detect_losses(&mut self) -> Option<Span> {
         let (window, now) = (self.reordering_window(), self.window.now);
         let mut wait = None;
@@ -170,6 +171,7 @@ impl Sender {
     }
 
     /// What reordering was allowed is over (tcp_rack_reo_timeout).
+    #[cold]
     pub(super) fn on_reordering_timeout(&mut self) {
         self.timer = None;
         let (in_flight, lost) = (self.queue.in_flight(), self.window.lost);

@@ -67,6 +67,7 @@ impl Rtt {
     }
 
     /// A round trip was measured; `una` and `nxt` say where the stream is.
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
         let measured = (rtt.0 / US).min(LONGEST) as u32;
         if self.srtt8 == 0 {

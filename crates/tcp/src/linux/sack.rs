@@ -14,6 +14,7 @@ use core::num::NonZeroU64;
 
 impl Sender {
     /// What a segment reports, which acknowledges `una` after `prior_una`.
+    #[inline(always)]
     pub(super) fn on_sacks(&mut self, segment: &Segment, prior_una: u64, seen: &mut Seen) {
         let duplicate = segment.duplicate();
         if let Some((start, end)) = duplicate {
