@@ -70,17 +70,18 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
     pub fn push_with(&mut self, packet: P, tag: Tag) {
         self.bytes += packet.bytes();
         if self.queue.len() == self.queue.capacity() {
-            self.grow();
+            return self.push_growing(packet, tag);
         }
         self.queue.push_back((packet, tag));
     }
 
-    /// Memory for more packets. That of a long queue is not doubled, which a limit would leave unused.
+    /// The same where there is no memory left for it. That of a long queue is not doubled, which a limit would leave unused.
     #[cold]
-    fn grow(&mut self) {
+    fn push_growing(&mut self, packet: P, tag: Tag) {
         if self.queue.len() >= LONG {
             self.queue.reserve_exact(self.queue.len() / 8);
         }
+        self.queue.push_back((packet, tag));
     }
 
     /// Takes the packet at the head, with its tag.

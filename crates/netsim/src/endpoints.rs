@@ -417,6 +417,12 @@ fn send_all(
     false
 }
 
+/// As [`send_all`] of a sender that has sent one segment and has another.
+#[inline(never)]
+fn send_more(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, at: u32, now: Time) -> bool {
+    send_all(network, states, slot, (at, End::Sender), now, 1)
+}
+
 /// Sends one segment of a connection's end, if it has one to send at `now`.
 #[inline(always)]
 fn send_one(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, end: End, now: Time) -> bool {

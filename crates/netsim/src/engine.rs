@@ -61,7 +61,7 @@ const LANES: usize = 3;
 
 /// The kinds of packets' events; the order is that of their classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum PacketEvent {
     /// It reaches its end.
     Delivery = 0,
@@ -226,6 +226,11 @@ impl Engine {
     #[inline(never)]
     fn push_packet_aside(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
         let lane = event as usize;
+        if time.0 < FAR && !self.waits(event) {
+            self.lanes[lane].start(time.0, packet, owner, self.added);
+            self.heads[1 + lane] = key(time.0, 1 + lane);
+            return;
+        }
         if time.0 < FAR && self.lanes[lane].push(time.0, packet, owner, self.added) {
             self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
             return;

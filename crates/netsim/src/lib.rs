@@ -31,5 +31,5 @@ pub use network::headers::Headers;
 pub use network::packet::{End, QueuedPacket, SimPacket, hosts, owner};
 pub use plan::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
 pub use sim::Sim;
-pub use source::{Datagram, Endpoint, EndpointPair};
 pub use sluicegate_port::{Loss, Rates, WirePlan};
+pub use source::{Datagram, Endpoint, EndpointPair};

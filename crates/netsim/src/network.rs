@@ -168,19 +168,13 @@ impl Network {
     pub fn arrive(&mut self, place: u32) {
         let packet = self.shared.packets.get(place);
         let host = self.hosts.get(packet.flow as usize).copied().unwrap_or(OWN_HOST);
-        let queued = QueuedPacket::new(place, packet, host, self.shared.engine.now());
-        let at = packet.next;
-        self.enter(queued, at);
-    }
-
-    /// A packet reaches the queue of a link.
-    #[inline(always)]
-    fn enter(&mut self, queued: QueuedPacket, at: u32) {
+        let (at, to, flow, now) = (packet.next, packet.to, packet.flow, self.shared.engine.now());
+        let queued = QueuedPacket::new(place, packet, host, now);
         let link = &mut self.links[at as usize];
-        link.monitor.note_arrival(&mut self.shared, queued.place);
+        link.monitor.note_arrival(&mut self.shared, place);
         if link.monitor.monitored {
-            if queued.to == End::Receiver {
-                self.shared.flows[queued.flow as usize].arrivals += u64::from(link.monitor.arrivals);
+            if to == End::Receiver {
+                self.shared.flows[flow as usize].arrivals += u64::from(link.monitor.arrivals);
                 if link.monitor.recent.len() > 1 {
                     link.monitor.note_sender(&queued);
                 }
@@ -190,8 +184,8 @@ impl Network {
             }
         }
         let (shared, monitor) = (&mut self.shared, &mut link.monitor);
-        let (now, deadline) = (shared.engine.now(), link.port.next_deadline());
-        link.port.arrive(queued, now, &mut Sink { link: at, monitor, shared, sent: NONE, later: Span::ZERO });
+        let deadline = link.port.next_deadline();
+        link.port.arrive(queued, now, &mut Sink { link: at, monitor, shared, sent: NONE, delay: Span::ZERO });
         if self.shared.log.is_incomplete() {
             self.shared.log.complete(&link.port);
         }
@@ -221,15 +215,15 @@ impl Network {
     ) -> Option<(u32, Time)> {
         let link = &mut self.links[at as usize];
         let now = self.shared.engine.now();
-        let mut sink =
-            Sink { link: at, monitor: &mut link.monitor, shared: &mut self.shared, sent: NONE, later: Span::ZERO };
+        let (monitor, shared) = (&mut link.monitor, &mut self.shared);
+        let mut sink = Sink { link: at, monitor, shared, sent: NONE, delay: link.delay };
         work(&mut link.port, now, &mut sink);
-        let (sent, later) = (sink.sent, sink.later);
+        let (sent, delay) = (sink.sent, sink.delay);
         if self.shared.log.is_incomplete() {
             self.shared.log.complete(&link.port);
         }
         self.shared.engine.set_port(at, link.port.next_deadline());
-        (sent != NONE).then(|| (sent, now + link.delay + later))
+        (sent != NONE).then(|| (sent, now + delay))
     }
 
     /// The rate of a link changes by itself, which its discipline does not hear: nobody tells the queue of a modem.

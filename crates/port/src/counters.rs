@@ -80,8 +80,13 @@ impl Counters {
     /// A packet that arrived at `arrived` goes to the transmitter.
     #[inline]
     pub(crate) fn start(&mut self, arrived: Time, marked: bool, now: Time) {
-        self.leave(arrived, now);
-        self.delay_sum = self.delay_sum.saturating_add(now.since(arrived).0);
+        let delay = now.since(arrived);
+        self.delay_sum = self.delay_sum.saturating_add(delay.0);
+        if arrived < self.window {
+            self.leave(arrived, now);
+        } else {
+            self.queueing = self.queueing + delay;
+        }
         if marked {
             self.marked += u64::from(arrived >= self.window);
         }

@@ -142,8 +142,8 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
     /// The bin of a span: the shortest ones up to the power of two that has 2^`BINS` of them, twice as wide for each above.
     #[inline]
     fn bin(nanoseconds: u64) -> usize {
-        let octave = 63 - (nanoseconds | 1 << (BINS + UNIT)).leading_zeros() - (BINS + UNIT);
-        ((octave << BINS) as usize) + (nanoseconds >> (octave + UNIT)) as usize
+        let top = (nanoseconds | 1 << (BINS + UNIT)).ilog2();
+        (((top - (BINS + UNIT)) as usize) << BINS) + (nanoseconds >> (top - BINS)) as usize
     }
 
     /// How often the width of this bin is twice that of the shortest.

@@ -1,7 +1,7 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
 use super::slot::Hears;
-use super::{BURST, Endpoints, Heard, address, arm, send_all, send_in};
+use super::{BURST, Endpoints, Heard, address, arm, send_all, send_in, send_more};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
 use crate::network::packet::{End, NONE, PAIRS, Segments, SimPacket};
@@ -43,7 +43,14 @@ impl Endpoints {
     /// The same of one that comes to a sender.
     #[inline(always)]
     fn will_be_heard(&mut self, place: u32, time: Time) {
-        match self.hears_next(place, End::Sender, time) {
+        let hears = self.hears_next(place, End::Sender, time);
+        self.hear(hears, place, time);
+    }
+
+    /// It hears of it so.
+    #[inline(always)]
+    fn hear(&mut self, hears: Hears, place: u32, time: Time) {
+        match hears {
             Hears::Next => self.acknowledge(place, time),
             Hears::AfterTimers if self.expire(place, End::Sender, time) => self.acknowledge(place, time),
             _ => self.network.push_delivery(place, time),
@@ -122,7 +129,8 @@ impl Endpoints {
         if event != PacketEvent::Delivery {
             go_on(engine, place, packet, event, heard);
         } else {
-            self.will_be_heard(place, heard);
+            let hears = slot.hears_next(End::Sender, &packet.segment, heard, self.horizon);
+            self.hear(hears, place, heard);
         }
         if goes_on {
             self.acknowledge_again(at, time);
@@ -160,7 +168,9 @@ impl Endpoints {
             packets.release(place);
         } else if send_in(place, &mut self.network, &mut self.flows, slot, End::Sender, time) {
             // What it lets out first has taken its place.
-            if !send_all(&mut self.network, &mut self.flows, slot, (at, End::Sender), time, 1) {
+            if !slot.ends[0].may_send() {
+                self.network.engine.work(1);
+            } else if !send_more(&mut self.network, &mut self.flows, slot, at, time) {
                 return;
             }
         }

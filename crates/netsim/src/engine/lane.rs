@@ -195,6 +195,14 @@ impl Lanes {
         follows
     }
 
+    /// Adds the first packet of all.
+    #[inline(always)]
+    pub fn start(&mut self, time: u64, packet: u32, owner: u64, added: u64) {
+        let lane = &mut self.lanes[0];
+        (lane.head, lane.last) = (Entry { time, owner, packet, added: added as u32 }, (time, owner));
+        (self.first, self.alone) = (0, true);
+    }
+
     /// As [`Lane::push`].
     pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
         let entry = Entry { time, owner, packet, added: added as u32 };

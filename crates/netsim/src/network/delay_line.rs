@@ -18,12 +18,11 @@ pub struct DelayLine {
     /// When the transmitter has sent all that has entered, and what whole nanoseconds have left over of that.
     free: Time,
     remainder: u64,
-    extras: Option<Box<Extras>>,
 }
 
-/// What few lines have.
+/// What few lines have: they delay packets by chance, or are observed.
 #[derive(Default)]
-struct Extras {
+pub struct Extras {
     jitter: Option<Jitter>,
     /// Who look at what it sends.
     observers: Vec<Observer>,
@@ -44,61 +43,39 @@ impl Kind {
 }
 
 impl DelayLine {
-    /// The line of this plan, idle.
+    /// When it has sent all that has entered.
     #[must_use]
-    pub fn new(plan: &LinePlan, seed: u64) -> DelayLine {
-        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
-        let extras = jitter.map(|jitter| Box::new(Extras { jitter: Some(jitter), observers: Vec::new() }));
-        DelayLine { extras, ..DelayLine::default() }
+    pub fn free(&self) -> Time {
+        self.free
     }
 
-    /// Lets `observer` see what it sends.
-    pub fn observe(&mut self, observer: Observer) {
-        self.extras.get_or_insert_default().observers.push(observer);
-    }
-
-    /// Whether nobody observes it and it delays all packets alike.
-    #[must_use]
-    pub fn is_plain(&self) -> bool {
-        self.extras.is_none()
-    }
-
-    /// A packet enters at `time`, whose segment is in that place: when it arrives at the far end of this line, which is of that
-    /// kind.
+    /// A packet of so many bytes enters at `time`: when it arrives at the far end of this line, which is of that kind.
     #[inline(always)]
-    pub fn cross(&mut self, kind: &mut Kind, packet: &SimPacket, segment: (&Segments, u32), time: Time) -> Time {
-        let arrival = self.cross_plain(kind, packet.bytes, time);
-        match &mut self.extras {
-            None => arrival,
-            Some(extras) => extras.pass(packet, segment, self.free, arrival),
-        }
-    }
-
-    /// The same, for few packets.
-    #[cold]
-    pub fn cross_apart(&mut self, kind: &mut Kind, packet: &SimPacket, segment: (&Segments, u32), time: Time) -> Time {
-        self.cross(kind, packet, segment, time)
-    }
-
-    /// The same of a packet of so many bytes where the line [is plain](DelayLine::is_plain).
-    #[inline(always)]
-    pub fn cross_plain(&mut self, kind: &mut Kind, bytes: u32, time: Time) -> Time {
+    pub fn cross(&mut self, kind: &mut Kind, bytes: u32, time: Time) -> Time {
         let (start, left) = if self.free < time { (time, 0) } else { (self.free, self.remainder) };
         let (time, left) = kind.sending.after(left, bytes.into());
         self.remainder = left;
-        // Once above 2^63 it stays there; a path's delays are below 2^62.
-        self.free = Time(start.0.saturating_add(time.0));
-        if self.free.0 >= 1 << 63 {
-            return Time::NEVER;
-        }
-        Time(self.free.0 + kind.delay.0)
+        self.free = start + time;
+        self.free + kind.delay
     }
 }
 
 impl Extras {
-    /// A packet has been sent at `sent` and would arrive at `arrival`: when it does.
+    /// Those of the line of this plan, if it has any.
+    #[must_use]
+    pub fn new(plan: &LinePlan, seed: u64) -> Option<Extras> {
+        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
+        jitter.map(|jitter| Extras { jitter: Some(jitter), observers: Vec::new() })
+    }
+
+    /// Lets `observer` see what the line sends.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observers.push(observer);
+    }
+
+    /// A packet, whose segment is in that place, has been sent at `sent` and would arrive at `arrival`: when it does.
     #[cold]
-    fn pass(&mut self, packet: &SimPacket, segment: (&Segments, u32), sent: Time, arrival: Time) -> Time {
+    pub fn pass(&mut self, packet: &SimPacket, segment: (&Segments, u32), sent: Time, arrival: Time) -> Time {
         let (segments, place) = segment;
         for observer in &mut self.observers {
             observer(sent, packet, &segments.copy(place, &packet.segment));
@@ -121,12 +98,16 @@ mod tests {
     fn packets_wait_for_those_before_and_then_travel() {
         let (rate, delay, jitter) = (Rate(8_000_000), Span::from_millis(5), Span::ZERO);
         let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
-        let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
+        let (mut line, mut kind) = (DelayLine::default(), Kind::new(&plan));
         let ms = |time: f64| Time((time * 1e6) as u64);
         let (seen, sees) = channel();
-        line.observe(Box::new(move |time, packet, _| seen.send((time, packet.bytes)).unwrap()));
+        let mut extras = Extras::default();
+        extras.observe(Box::new(move |time, packet, _| seen.send((time, packet.bytes)).unwrap()));
         let none = Segments::default();
-        let mut cross = |bytes, time| line.cross(&mut kind, &packet(bytes), (&none, 0), ms(time));
+        let mut cross = |bytes, time| {
+            let arrival = line.cross(&mut kind, bytes, ms(time));
+            extras.pass(&packet(bytes), (&none, 0), line.free(), arrival)
+        };
         // A packet of 1000 bytes takes 1 ms.
         assert_eq!(cross(1000, 0.0), ms(6.0));
         assert_eq!(cross(1000, 0.25), ms(7.0), "it waits for the first");
@@ -141,9 +122,9 @@ mod tests {
     fn what_whole_nanoseconds_leave_over_goes_to_the_next_packet() {
         let (rate, delay, jitter) = (Rate(3_000_000_000), Span::ZERO, Span::ZERO);
         let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
-        let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
-        let times: Vec<u64> = (0..7).map(|_| line.cross_plain(&mut kind, 1000, Time::ZERO).0).collect();
+        let (mut line, mut kind) = (DelayLine::default(), Kind::new(&plan));
+        let times: Vec<u64> = (0..7).map(|_| line.cross(&mut kind, 1000, Time::ZERO).0).collect();
         assert_eq!(times, [2666, 5333, 8000, 10_666, 13_333, 16_000, 18_666]);
-        assert_eq!(line.cross_plain(&mut kind, 1000, Time(20_000)).0, 22_666, "an idle line begins anew");
+        assert_eq!(line.cross(&mut kind, 1000, Time(20_000)).0, 22_666, "an idle line begins anew");
     }
 }

@@ -210,8 +210,8 @@ pub struct Sink<'a> {
     pub shared: &'a mut Shared,
     /// The packet that has been sent; `u32::MAX` for none.
     pub sent: u32,
-    /// When it arrives beyond the propagation delay.
-    pub later: Span,
+    /// How much later it arrives.
+    pub delay: Span,
 }
 
 impl Outcomes<QueuedPacket> for Sink<'_> {
@@ -231,12 +231,13 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
             return;
         }
         let now = self.shared.engine.now();
-        self.monitor.delays.record(now.since(packet.queued).0);
+        let delay = now.since(packet.queued);
+        self.monitor.delays.record(delay.0);
         if packet.to == End::Receiver {
-            let totals = &mut self.shared.flows[packet.flow as usize];
-            totals.queueing = totals.queueing + now.since(packet.queued.max(self.shared.window));
+            let (totals, window) = (&mut self.shared.flows[packet.flow as usize], self.shared.window);
+            let counted = packet.queued >= window;
+            totals.queueing = totals.queueing + if counted { delay } else { now.since(window) };
             if packet.marked {
-                let counted = packet.queued >= self.shared.window;
                 *(if counted { &mut totals.marked } else { &mut totals.earlier[1] }) += 1;
                 self.monitor.remember(packet, None);
             }
@@ -304,7 +305,9 @@ impl Sink<'_> {
         wire.pass(place, number, now, &mut |packet, passing| match passing {
             Passing::Lost => self.lose(packet, queued),
             Passing::Marked => drop(self.shared.packets.get(packet).header.ecn.mark()),
-            Passing::Arrives(time) if packet == place => (self.sent, self.later) = (packet, time.since(now)),
+            Passing::Arrives(time) if packet == place => {
+                (self.sent, self.delay) = (packet, self.delay + time.since(now));
+            }
             Passing::Arrives(time) => released.push((packet, time)),
         });
         if released.len() > waiting {

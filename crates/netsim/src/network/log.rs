@@ -74,7 +74,7 @@ impl Log {
         self.open
     }
 
-    /// Notes an event at a link. `found` is the queue that an arrival found.
+    /// Notes an event at a link, if it takes any more. `found` is the queue that an arrival found.
     #[cold]
     pub fn note(&mut self, link: u32, time: Time, (place, packet): (u32, &SimPacket), event: PacketFate, found: u64) {
         if !self.open {

@@ -2,7 +2,7 @@
 
 use crate::engine::PacketEvent;
 use crate::network::Observer;
-use crate::network::delay_line::{DelayLine, Kind};
+use crate::network::delay_line::{DelayLine, Extras, Kind};
 use crate::network::packet::{End, NONE, Segments, SimPacket};
 use crate::plan::{FlowPlan, Hop, LineName, LinePlan, Plan};
 use prefetch_index::prefetch_index;
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
 /// the order of time.
+#[repr(align(32))]
 pub struct Leg {
     line: DelayLine,
     /// The number of the line's kind; [`NONE`] where there is no line, and with [`APART`] where it has more than a kind.
@@ -21,15 +22,26 @@ pub struct Leg {
     event: Option<PacketEvent>,
 }
 
-/// A line that delays packets by chance, or that is observed: others take no time for that.
+const _: () = assert!(size_of::<Leg>() == 32, "none lies in two cache lines");
+
+/// A line that several paths share.
+struct SharedLine {
+    line: DelayLine,
+    kind: Kind,
+    extras: Option<Box<Extras>>,
+}
+
+/// A line with extras: others take no time for that.
 const APART: u32 = 1 << 31;
 
 /// All paths.
 pub struct Paths {
     /// Leg by leg.
     legs: Vec<Leg>,
+    /// What the lines of few of them have.
+    extras: BTreeMap<u32, Extras>,
     /// Lines that several paths share, and where those of the plan are among them.
-    shared: Vec<(DelayLine, Kind)>,
+    shared: Vec<SharedLine>,
     places: BTreeMap<u32, u32>,
     /// The first legs of paths without lines of their own, which flows have in common.
     common: BTreeMap<Vec<Hop>, u32>,
@@ -56,13 +68,18 @@ impl Paths {
             }
         }
         let shared: Vec<u32> = (0..).zip(&uses).filter(|(_, uses)| **uses > 1).map(|(at, _)| at).collect();
-        let line = |&at: &u32| &plan.lines[at as usize];
+        let line = |&at: &u32| {
+            let plan_of = &plan.lines[at as usize];
+            let extras = Extras::new(plan_of, plan.seed).map(Box::new);
+            SharedLine { line: DelayLine::default(), kind: Kind::new(plan_of), extras }
+        };
         Paths {
             legs: Vec::new(),
+            extras: BTreeMap::new(),
             kinds: Vec::new(),
             numbers: BTreeMap::new(),
             common: BTreeMap::new(),
-            shared: shared.iter().map(line).map(|line| (DelayLine::new(line, plan.seed), Kind::new(line))).collect(),
+            shared: shared.iter().map(line).collect(),
             places: shared.into_iter().zip(0..).collect(),
             lines: plan.lines.iter().map(|line| (line.name.clone(), line.delay)).collect(),
         }
@@ -81,16 +98,16 @@ impl Paths {
                 (Hop::Link(at), _) => (PacketEvent::Arrival, at),
                 (_, Some(at)) => (PacketEvent::Crossing, at),
                 (Hop::Line(at), None) => {
-                    let own = self.line_of(&plan.lines[at as usize], (to, flow.group), plan.seed);
-                    if let Some(before) = line.replace(own) {
-                        self.push(Some(before), None, 0);
+                    if line.is_some() {
+                        self.push(line, None, 0, plan);
                     }
+                    line = Some((at, self.kind_of(&plan.lines[at as usize], to, flow.group)));
                     continue;
                 }
             };
-            self.push(line.take(), Some(event), next);
+            self.push(line.take(), Some(event), next, plan);
         }
-        self.push(line, Some(PacketEvent::Delivery), 0);
+        self.push(line, Some(PacketEvent::Delivery), 0, plan);
         if self.legs[first as usize..].iter().all(|leg| leg.kind == NONE) {
             self.common.insert(path.to_vec(), first);
         }
@@ -105,19 +122,25 @@ impl Paths {
         }
     }
 
-    fn push(&mut self, line: Option<(DelayLine, u32)>, event: Option<PacketEvent>, next: u32) {
-        let (line, kind) = line.unwrap_or_else(|| (DelayLine::default(), NONE));
-        let kind = if line.is_plain() { kind } else { kind | APART };
-        self.legs.push(Leg { line, kind, next, event });
+    /// Adds a leg, over the line with this index and kind if there is one.
+    fn push(&mut self, line: Option<(u32, u32)>, event: Option<PacketEvent>, next: u32, plan: &Plan) {
+        let mut kind = NONE;
+        if let Some((at, of)) = line {
+            kind = of;
+            if let Some(extras) = Extras::new(&plan.lines[at as usize], plan.seed) {
+                self.extras.insert(self.legs.len() as u32, extras);
+                kind |= APART;
+            }
+        }
+        self.legs.push(Leg { line: DelayLine::default(), kind, next, event });
     }
 
-    /// The line of this plan, and its kind.
-    fn line_of(&mut self, plan: &LinePlan, (to, group): (End, u32), seed: u64) -> (DelayLine, u32) {
-        let kind = self.numbers.entry((plan.rate, plan.delay, to, group)).or_insert_with(|| {
+    /// The kind of the line of this plan.
+    fn kind_of(&mut self, plan: &LinePlan, to: End, group: u32) -> u32 {
+        *self.numbers.entry((plan.rate, plan.delay, to, group)).or_insert_with(|| {
             self.kinds.push(Kind::new(plan));
             self.kinds.len() as u32 - 1
-        });
-        (DelayLine::new(plan, seed), *kind)
+        })
     }
 
     /// The line of this name, by its index in the plan.
@@ -138,16 +161,16 @@ impl Paths {
     /// Lets `observer` see what the line with this index of the plan sends, given all paths with their first legs.
     pub fn observe<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>, observer: Observer) {
         if let Some(place) = self.place(Hop::Line(at)) {
-            return self.shared[place as usize].0.observe(observer);
+            return self.shared[place as usize].extras.get_or_insert_default().observe(observer);
         }
         for (path, first) in paths {
             let Some(place) = path.iter().position(|hop| *hop == Hop::Line(at)) else { continue };
             // Lines of its own are in the legs in the order of the path.
             let own = |hop: &&Hop| matches!(hop, Hop::Line(_)) && !self.is_shared(**hop);
             let before = path[..place].iter().filter(own).count();
-            let mut legs = self.legs[first as usize..].iter_mut().filter(|leg| leg.kind != NONE);
-            if let Some(leg) = legs.nth(before) {
-                leg.line.observe(observer);
+            let mut legs = (first..).zip(&mut self.legs[first as usize..]).filter(|(_, leg)| leg.kind != NONE);
+            if let Some((at, leg)) = legs.nth(before) {
+                self.extras.entry(at).or_default().observe(observer);
                 leg.kind |= APART;
             }
             return;
@@ -158,36 +181,74 @@ impl Paths {
     #[inline(always)]
     pub fn prefetch(&self, leg: u32) {
         prefetch_index(&self.legs, leg as usize);
-        // It may lie in two cache lines.
-        prefetch_index(&self.legs, leg as usize + 1);
     }
 
     /// A packet starts on a leg of its path at `time`, over the lines that are its own: what happens next, and when. Its segment
     /// is in that place.
     #[inline(always)]
-    pub fn travel(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), mut time: Time) -> (PacketEvent, Time) {
+    pub fn travel(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), time: Time) -> (PacketEvent, Time) {
+        match self.pass_leg(packet, segment, time) {
+            (Some(event), time) => (event, time),
+            (None, time) => self.travel_on(packet, segment, time),
+        }
+    }
+
+    /// The same over more than one line.
+    #[inline(never)]
+    fn travel_on(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), mut time: Time) -> (PacketEvent, Time) {
         loop {
-            let leg = &mut self.legs[packet.header.leg as usize];
-            packet.header.leg += 1;
-            packet.next = leg.next;
-            match self.kinds.get_mut(leg.kind as usize) {
-                Some(kind) => time = leg.line.cross_plain(kind, packet.bytes, time),
-                None if leg.kind != NONE => {
-                    time = leg.line.cross_apart(&mut self.kinds[(leg.kind & !APART) as usize], packet, segment, time);
-                }
-                None => {}
-            }
-            if let Some(event) = leg.event {
-                return (event, time);
+            match self.pass_leg(packet, segment, time) {
+                (Some(event), time) => return (event, time),
+                (None, end) => time = end,
             }
         }
+    }
+
+    /// A packet starts on one leg at `time`: what happens at its end, and when.
+    #[inline(always)]
+    fn pass_leg(
+        &mut self,
+        packet: &mut SimPacket,
+        segment: (&Segments, u32),
+        time: Time,
+    ) -> (Option<PacketEvent>, Time) {
+        let at = packet.header.leg;
+        let leg = &mut self.legs[at as usize];
+        packet.header.leg += 1;
+        packet.next = leg.next;
+        let end = match self.kinds.get_mut(leg.kind as usize) {
+            Some(kind) => leg.line.cross(kind, packet.bytes, time),
+            None if leg.kind == NONE => time,
+            None => return self.pass_apart(at, packet, segment, time),
+        };
+        (leg.event, end)
+    }
+
+    /// The same of a leg whose line has extras.
+    #[cold]
+    fn pass_apart(
+        &mut self,
+        leg: u32,
+        packet: &SimPacket,
+        segment: (&Segments, u32),
+        time: Time,
+    ) -> (Option<PacketEvent>, Time) {
+        let Leg { line, kind, event, .. } = &mut self.legs[leg as usize];
+        let mut end = line.cross(&mut self.kinds[(*kind & !APART) as usize], packet.bytes, time);
+        if let Some(extras) = self.extras.get_mut(&leg) {
+            end = extras.pass(packet, segment, line.free(), end);
+        }
+        (*event, end)
     }
 
     /// A packet has reached a line that several paths share: what happens beyond, and when.
     #[inline(always)]
     pub fn cross(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), now: Time) -> (PacketEvent, Time) {
-        let (line, kind) = &mut self.shared[packet.next as usize];
-        let time = line.cross(kind, packet, segment, now);
+        let SharedLine { line, kind, extras } = &mut self.shared[packet.next as usize];
+        let mut time = line.cross(kind, packet.bytes, now);
+        if let Some(extras) = extras {
+            time = extras.pass(packet, segment, line.free(), time);
+        }
         self.travel(packet, segment, time)
     }
 }
