@@ -9,7 +9,7 @@ use crate::topology::{LinkSpec, REVERSE};
 use crate::wire::{self, FramingKeys};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::DropTail;
-use sluicegate_base::params::{Raw, Table};
+use sluicegate_base::params::{DefaultValue, Raw, Table};
 use sluicegate_base::{ETHERNET, Rate, Size, Span, Value, quantity};
 use sluicegate_netsim::WirePlan;
 use sluicegate_port::{Cells, Framing};
@@ -56,9 +56,11 @@ impl ShaperSpec {
     }
 }
 
-/// Whether a discipline with these parameters shapes by itself.
+/// Whether a discipline with these parameters shapes by itself: it has a rate, without which it does not. Others compute with
+/// that of the link.
 pub(crate) fn shapes(table: &Table) -> bool {
-    table.position("bandwidth").is_some()
+    let rate = table.position("bandwidth").map(|at| table.fields[at].default);
+    matches!(rate, Some(DefaultValue::Optional(_)))
 }
 
 /// Reads the shaper of a direction from the table that its `section` holds, and puts it beside the `line`, which gives its queue

@@ -124,6 +124,27 @@ fn the_queue_is_in_the_shaper_and_the_modem_stays_empty() {
     assert!(link(&forgets, "reverse").delays.quantile(0.99) > 10e6);
 }
 
+/// Whatever the discipline, and whatever its parameters are called: over any time at most the rate, the burst and a packet.
+#[test]
+fn no_discipline_sends_more_than_its_shaper() {
+    const FLOOD: &str = r#"
+        network = { rate = "20 Mbit/s", delay = "5 ms", shaper = { rate = "50 %" } }
+        flows = [{ kind = "udp", rate = "30 Mbit/s" }]
+        run = { duration = "4 s", warmup = "2 s" }
+        "#;
+    for each in sluicegate_aqm::all() {
+        let name = each.table.about.name;
+        let text = format!("queue = {{ discipline = \"{name}\" }}\n{FLOOD}");
+        let Ok(scenario) = read(&text, &[]) else { continue }; // those that hold classes
+        let mut sim = Sim::new(scenario.plan().unwrap());
+        while sim.advance(1 << 16) {}
+        let outcome = sim.finish();
+        let sent = link(&outcome, "shaper").counters.departed_bytes as f64 * 8.0 / outcome.window.as_secs();
+        // Two bursts of 1514 bytes, before and after the window's ends, and its packets: 0.02 Mbit/s over two seconds.
+        assert!((4e6..=10.03e6).contains(&sent), "{name}: {sent}");
+    }
+}
+
 #[test]
 fn a_packet_is_one_arrival_of_its_flow_and_all_its_drops_count() {
     // A full bucket lets twenty packets go at once into a modem that holds three.
