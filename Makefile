@@ -46,6 +46,7 @@ OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print 
 tests: setup
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
+	$(BIN)/python tools/reference.py --check
 	cargo test --profile tests --locked --workspace $(OLD_RUST)
 	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" \
 		$(BIN)/python -m pytest $(WHICH) --numprocesses auto --dist loadfile --durations 15
@@ -115,6 +116,7 @@ kernel: setup ## run them in this kernel if it can, else in Debian's newest, emu
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py
+	$(BIN)/python tools/reference.py
 
 lock: $(VENV)/.python ## choose new versions for requirements.lock, with the digest of every file
 	rm -rf $(VENV)/lock

@@ -15,6 +15,7 @@ project = "Sluicegate"
 version = release = tomllib.loads(ROOT.joinpath("Cargo.toml").read_text("utf-8"))["workspace"]["package"]["version"]
 copyright = "The Sluicegate developers. MIT licence."
 language = "en-GB"
+smartquotes = False  # quotes and dashes are what is typed: --set, "20 ms"
 
 extensions = ["myst_nb", "sphinx_copybutton"]
 exclude_patterns = ["_build", "examples"]

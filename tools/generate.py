@@ -382,27 +382,31 @@ def ruff_format(text: str) -> str:
     return subprocess.run(command, cwd=ROOT, input=text, stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
 
 
+def write(files: dict[str, str], root: Path, check: bool) -> int:
+    """Write the files that are missing or stale; with `check` only name them. The exit code."""
+    stale = []
+    for path, text in files.items():
+        target = root / path
+        if target.is_file() and target.read_text("utf-8") == text:
+            continue
+        stale.append(path)
+        if not check:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8")
+            print(f"wrote {path}")
+    if check and stale:
+        print(f"stale: {', '.join(stale)}\n fix: {FIX}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing, fail if stale")
     parser.add_argument("--declarations", metavar="FILE", help="the JSON, or - for standard input")
     parser.add_argument("--root", type=Path, default=ROOT, help="the folder to write to or check")
     options = parser.parse_args()
-
-    stale = []
-    for path, text in render(read_declarations(options.declarations)).items():
-        target = options.root / path
-        if target.is_file() and target.read_text("utf-8") == text:
-            continue
-        stale.append(path)
-        if not options.check:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, "utf-8")
-            print(f"wrote {path}")
-    if options.check and stale:
-        print(f"stale: {', '.join(stale)}\n fix: {FIX}", file=sys.stderr)
-        return 1
-    return 0
+    return write(render(read_declarations(options.declarations)), options.root, options.check)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sluicegate: a laboratory for queue disciplines at a congested link.
+"""Sluicegate measures what a queue discipline does to the traffic on a congested link.
 
     import sluicegate as sg
 

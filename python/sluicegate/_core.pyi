@@ -7,14 +7,50 @@ from typing import TypedDict, final
 from .custom_aqm import Maker
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be run: `file:line: key = value: rule`, and the nearest name where that helps."""
+    """A scenario that cannot be run: `file:line: key = value: rule`, and the nearest name where that helps.
+
+    >>> try:
+    ...     sg.run("unresponsive", sets={"queue.limt": 100})
+    ... except sg.ScenarioError as error:
+    ...     print(error)
+    sets: queue.limt: no such key; did you mean "limit"?
+    """
 
 class ConservationError(RuntimeError):
-    """A discipline written in Python lost count of a packet; the message names the packet."""
+    """A discipline written in Python lost count of a packet; the message names the packet.
+
+    >>> class Forgetful(sg.Aqm):
+    ...     def enqueue(self, packet, ctx):
+    ...         pass  # neither kept nor dropped
+    ...
+    ...     def dequeue(self, ctx):
+    ...         return None
+    >>> try:
+    ...     sg.run("unresponsive", queue=Forgetful, duration="2 s", warmup="0 s")
+    ... except sg.ConservationError as error:
+    ...     print(type(error).__name__)
+    ConservationError
+    """
 
 @final
 class Packet:
-    """A packet in the queue of a discipline written in Python; each is returned or dropped exactly once."""
+    """A packet in the queue of a discipline written in Python; each is returned or dropped exactly once.
+
+    >>> class MarkAll(sg.Aqm):  # Marks what can carry a mark
+    ...     def __init__(self):
+    ...         self.queue = sg.PacketQueue()
+    ...
+    ...     def enqueue(self, packet, ctx):
+    ...         packet.mark()
+    ...         self.queue.append(packet)
+    ...
+    ...     def dequeue(self, ctx):
+    ...         return self.queue.pop()
+    >>> net = sg.dumbbell(rate="1 Mbit/s", queue=MarkAll)
+    >>> run = sg.simulate(net, sg.Tcp(ecn=True), duration="2 s", warmup="0 s")
+    >>> run.links["marked_packets"].item() > 0
+    True
+    """
 
     @property
     def number(self) -> int:
@@ -81,7 +117,24 @@ class Datagram:
 
 @final
 class Ctx:
-    """What the simulator provides to a discipline during one call."""
+    """What the simulator provides to a discipline during one call.
+
+    >>> class Lossy(sg.Aqm):  # Drops a hundredth of all packets, whatever the queue
+    ...     def __init__(self):
+    ...         self.queue = sg.PacketQueue()
+    ...
+    ...     def enqueue(self, packet, ctx):
+    ...         if ctx.random() < 0.01:
+    ...             ctx.drop(packet, "early")
+    ...         else:
+    ...             self.queue.append(packet)
+    ...
+    ...     def dequeue(self, ctx):
+    ...         return self.queue.pop()
+    >>> run = sg.run("unresponsive", queue=Lossy, duration="10 s", warmup="0 s")
+    >>> run.links["drops_early"].item() > 0
+    True
+    """
 
     @property
     def now_ns(self) -> int:

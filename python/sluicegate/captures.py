@@ -34,6 +34,11 @@ class CaptureReader:
 
     Attributes:
         path: The file; `-` is standard input.
+
+    >>> run = sg.run("unresponsive", duration="1 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
+    >>> reader = sg.CaptureReader("sent.pcapng", columns=["time_ns", "bytes"], batch=50)
+    >>> [packets.height for packets in reader]
+    [50, 50, 33]
     """
 
     def __init__(
@@ -99,6 +104,11 @@ class Capture:
         flows: A row for each connection, both directions together.
         damage: Where and how the capture is damaged, and reading ended; None when it is not.
         times_kept: Whether packets have the times that were recorded, but for a few.
+
+    >>> run = sg.run("unresponsive", duration="1 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
+    >>> capture = sg.read_capture("sent.pcapng")
+    >>> capture.flows["protocol"].value_counts().sort("protocol").rows()
+    [('tcp', 14), ('udp', 1)]
     """
 
     def __init__(self, packets: pl.DataFrame, reader: CaptureReader) -> None:
@@ -117,12 +127,16 @@ def read_capture(
 ) -> Capture:
     """Read a capture, pcap or pcapng, as tables. `CaptureReader` reads one that is too long for memory, in batches.
 
-    `columns`: those of `packets` that are wanted, all by default; all together take some 120 bytes for a packet.
+    `columns`: the columns of `packets` to read (default: all, which take some 120 bytes for a packet).
     `on_jump`: what to do where times leap, as in a replay: "error", "skip" or "shift". `flows`: how many connections
-    are told apart. What packets carry is not kept.
+    are told apart. The payload of packets is not kept.
 
     A damaged capture is read up to the damage, which `Capture.damage` names. Raises `ScenarioError` when the file is no
     capture, or its times leap, and OSError when it cannot be read.
+
+    >>> run = sg.run("unresponsive", duration="1 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
+    >>> sg.read_capture("sent.pcapng").packets.height == run.links["departures_packets"].item()
+    True
     """
     import polars as pl
 

@@ -27,6 +27,16 @@ class Vectors:
         initiator_bytes: How many bytes these have.
         acceptor_units: How many units the other ends send.
         acceptor_bytes: How many bytes these have.
+
+    >>> from pathlib import Path
+    >>> written = Path("link.cvec").write_text("SEQ 0 1 1 1\\nw 16384 65535\\nr 100000\\n> 300\\nt 50000\\n< 1448\\n")
+    >>> found = sg.vectors("link.cvec")
+    >>> print(found.text("alternate"), end="")
+    S 0 1 1 1
+    w 16384 65535
+    r 100000
+    I 0 0 300
+    A 0 50000 1448
     """
 
     def __init__(self, path: Path, record: dict[str, Any]) -> None:
@@ -73,6 +83,12 @@ def vectors(file: str | Path) -> Vectors:
     """Read a file of connection vectors, in either text format of tmix, as `vectors` of a group of `Connections` does.
 
     Raises `ScenarioError` with the line of the first mistake, or when it is no plain file.
+
+    >>> from pathlib import Path
+    >>> written = Path("link.cvec").write_text("SEQ 0 1 1 1\\nw 16384 65535\\nr 100000\\n> 300\\nt 50000\\n< 1448\\n")
+    >>> found = sg.vectors("link.cvec")
+    >>> found.connections, found.acceptor_bytes
+    (1, 1448)
     """
     record, _ = _core.vectors(os.fspath(file), None)
     return Vectors(Path(file), json.loads(record))

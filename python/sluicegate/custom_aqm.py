@@ -41,6 +41,22 @@ class Aqm(ABC):
     Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing of the outside.
 
     Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` will do.
+
+    >>> class Short(sg.Aqm):  # Drop Tail with room for ten packets
+    ...     def __init__(self):
+    ...         self.queue = sg.PacketQueue()
+    ...
+    ...     def enqueue(self, packet, ctx):
+    ...         if ctx.packets < 10:
+    ...             self.queue.append(packet)
+    ...         else:
+    ...             ctx.drop(packet, "tail")
+    ...
+    ...     def dequeue(self, ctx):
+    ...         return self.queue.pop()
+    >>> run = sg.run("unresponsive", queue=Short, duration="2 s", warmup="0 s")
+    >>> run.links["queue_packets_max"].item()
+    10
     """
 
     @abstractmethod
@@ -80,6 +96,20 @@ class PacketQueue:
     It draws as the queue of the Rust version of CHOKe does, number for number: a packet that is taken leaves a hole,
     holes are drawn again and skipped at the head, and compacted when there are 16 more of them than packets. `len` is
     the number of packets.
+
+    >>> class RandomOut(sg.Aqm):  # Makes room by dropping a packet that is drawn from the queue
+    ...     def __init__(self):
+    ...         self.queue = sg.PacketQueue()
+    ...
+    ...     def enqueue(self, packet, ctx):
+    ...         if len(self.queue) == 20:
+    ...             ctx.drop(self.queue.remove(self.queue.draw(ctx)), "match")
+    ...         self.queue.append(packet)
+    ...
+    ...     def dequeue(self, ctx):
+    ...         return self.queue.pop()
+    >>> sg.run("unresponsive", queue=RandomOut, duration="2 s", warmup="0 s").links["drops_match"].item() > 0
+    True
     """
 
     def __init__(self) -> None:

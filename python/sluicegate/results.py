@@ -124,6 +124,14 @@ class Run(Results):
 
     Attributes:
         summary: Version, resolved scenario, seed, totals and the number of events.
+
+    >>> run = sg.run("unresponsive", duration="2 s", warmup="0 s")
+    >>> run.groups["name"].to_list()
+    ['tcp', 'udp']
+    >>> run.links.select("link", "discipline").rows()
+    [('bottleneck', 'choke')]
+    >>> sg.Run.read(run.write("out/run")).links.equals(run.links)
+    True
     """
 
     @classmethod

@@ -38,11 +38,23 @@ Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 
 
 class ScenarioWarning(UserWarning):
-    """Something in a scenario that is possible, but hardly meant."""
+    """A scenario is possible, but hardly what was meant.
+
+    >>> import warnings
+    >>> issubclass(sg.TrapWarning, sg.ScenarioWarning)
+    True
+    >>> warnings.simplefilter("ignore", sg.ScenarioWarning)  # say nothing of scenarios, in this process
+    """
 
 
 class TrapWarning(ScenarioWarning):
-    """A scenario in which something other than the queue discipline decides, or a run that takes long: see `traps`."""
+    """A scenario in which something other than the queue discipline decides, or a run that takes long: see `traps`.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", sg.TrapWarning)
+    ...     run = sg.run("unresponsive", duration="1 s", warmup="0 s")
+    """
 
 
 dumbbell = Dumbbell
@@ -51,7 +63,12 @@ dumbbell = Dumbbell
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """A network of one's own: links, and the discipline of their queues. Made by `topology`."""
+    """Your own network: links, and the discipline of their queues. Made by `topology`.
+
+    >>> net = sg.topology(sg.Link(name="uplink", from_="a", to="b", rate="1 Mbit/s"), queue=sg.Red())
+    >>> [link.name for link in net.links]
+    ['uplink']
+    """
 
     links: tuple[Link, ...]
     queue: Discipline | AqmFactory | None = None
@@ -78,7 +95,16 @@ KEPT = object()
 def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topology:
     """A network of `links`, each from one node to another; every flow then names the links of its `path`.
 
-    `queue`: the discipline at the links (default: the simulator's own), or the class of one's own: see `Aqm`.
+    `queue`: the discipline at the links (default: the simulator's own), or the class of your own: see `Aqm`.
+
+    >>> net = sg.topology(
+    ...     sg.Link(name="first", from_="a", to="b", rate="10 Mbit/s"),
+    ...     sg.Link(name="second", from_="b", to="c", rate="1 Mbit/s"),
+    ...     queue=sg.Codel(),
+    ... )
+    >>> run = sg.simulate(net, sg.Udp(rate="2 Mbit/s", path=["first", "second"]), duration="2 s", warmup="0 s")
+    >>> run.links.select("link", "drops_packets").rows()
+    [('first', 0), ('second', 50)]
     """
     return Topology(links=links, queue=queue)
 
@@ -220,8 +246,14 @@ def check(
     seed: int | None = None,
     envelopes: str | Path | None = None,
 ) -> dict[str, Any]:
-    """The scenario with every default filled in, not run. It is given as to `simulate`. `envelopes`: a folder that
-    `sluicegate.envelope` wrote, so that a link far outside of those is told too. Raises the same."""
+    """Check a scenario without running it; return it with every default filled in.
+
+    The arguments, and what is raised, are those of `simulate`. `envelopes`: a folder that `sluicegate.envelope` wrote,
+    so that a link far outside of those is told too.
+
+    >>> sg.check("unresponsive", sets={"queue.limit": 100})["queue"]["limit"]
+    100
+    """
     about = subject(network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed)
     text = about.text()
     with about.told():

@@ -22,7 +22,7 @@ sluicegate bpf unresponsive --set queue.discipline=dcn --set queue.q_ref=40 --de
 @answers
 def bpf(
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="Change the queue of --dev to what this scenario says.")
+        str | None, typer.Argument(metavar="FILE", help="Change the queue of --dev to what this scenario says.")
     ] = None,
     dev: Annotated[str | None, typer.Option(metavar="NAME", help="The interface of the queue to change.")] = None,
     sets: Set = None,

@@ -23,7 +23,7 @@ MOST_SEEDS = 1_000_000
 """What can be asked for at once; the runs are listed before they begin."""
 
 app = typer.Typer(
-    help="A laboratory for queue disciplines at a congested link.",
+    help="Measure what a queue discipline does to the traffic on a congested link.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

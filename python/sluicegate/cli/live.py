@@ -27,7 +27,7 @@ sluicegate live cable --save cable.html
 @answers
 def live(
     scenario: Annotated[
-        str, typer.Argument(help="Scenario file, or a bundled scenario's name.", metavar="[SCENARIO]")
+        str, typer.Argument(help="Scenario file, or a bundled scenario's name.", metavar="SCENARIO")
     ] = "unresponsive",
     sets: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream. [the scenario's]")] = None,

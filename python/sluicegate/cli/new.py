@@ -15,7 +15,7 @@ HINTS = {"down": "100 Mbit/s", "up": "20 Mbit/s"}
 
 
 @app.command(
-    short_help="Write a commented scenario of one's own line from a few numbers.",
+    short_help="Write a commented scenario of your own line from a few numbers.",
     epilog="""Examples:
 
 \b

@@ -46,7 +46,7 @@ SHOWN = 8
 
 
 @app.command(
-    short_help="Rank the disciplines that fit one's own link by stated goals, with the commands to deploy the best.",
+    short_help="Rank the disciplines that fit your own link by stated goals, with the commands to deploy the best.",
     epilog="""Examples:
 
 \b

@@ -44,7 +44,7 @@ sluicegate shell --rate "5 Mbit/s" --down "loss=0.01,drop=5+8-10,late=12:30 ms" 
 @answers
 def shell(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="What to run. [$SHELL]", show_default=False)
+        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="What to run. [$SHELL]", show_default=False)
     ] = None,
     rate: Annotated[str | None, typer.Option(help='Rate of both directions, such as "12 Mbit/s".')] = None,
     delay: Annotated[str | None, typer.Option(help='Propagation delay of both, one way: "20 ms". [1 ms]')] = None,

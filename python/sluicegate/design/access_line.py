@@ -84,6 +84,10 @@ def access_line(
     (default: 250, or ten packets).
 
     Raises `ScenarioError` that says which argument is wrong.
+
+    >>> text = sg.access_line(down="50 Mbit/s", up="10 Mbit/s", access="dsl", calls=1)
+    >>> sg.check(text)["network"]["rate"]
+    '50 Mbit/s'
     """
     if access not in ACCESS:
         raise ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')

@@ -32,6 +32,10 @@ class FairShareDesign(ControllerDesign):
         gain_margin: Stable up to so many times as many flows.
         phase_margin: Of the loop, in degrees.
         half_s: After so many seconds half of an error of the queue that has stood for two updates is gone.
+
+    >>> design = sg.design_dcn(flows=200)
+    >>> print(f"{design.gain_margin:.1f} times as many flows; {design.phase_margin:.0f} degrees")
+    9.3 times as many flows; 69 degrees
     """
 
     flows: int
@@ -74,6 +78,9 @@ def design_dcn(
     100 Mbit/s. `ecn`: mark what can carry a mark, and drop the others.
 
     Left out of a scenario, a and b follow the flows in HB. Raises `ScenarioError` when a value is wrong.
+
+    >>> design = sg.design_dcn(flows=200, t_dec="400 ms")
+    >>> net = sg.dumbbell(rate="50 Mbit/s", queue=design.queue)
     """
     q_ref = default("dcn", "q_ref") if q_ref is None else q_ref
     gain = default("dcn", "gain") if gain is None else gain
@@ -119,6 +126,10 @@ def design_afd(
 
     Left out of a scenario, alpha and beta follow the flows in the buffer and the arrivals. Raises `ScenarioError` when
     a value is wrong.
+
+    >>> design = sg.design_afd(rate="100 Mbit/s", flows=400)
+    >>> sorted(design.values())
+    ['alpha', 'b', 'beta', 'limit', 'q_ref', 'w']
     """
     rate_bps, packet = (
         quantity("rate", rate, "network.rate"),

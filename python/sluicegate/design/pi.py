@@ -28,6 +28,10 @@ class PiDesign(ControllerDesign):
         flows: The long flows N.
         packet_bytes: The length of a packet.
         c: The link C, in packets per second.
+
+    >>> design = sg.design_pi(rate="30 Mbit/s", rtt="246 ms", flows=60)
+    >>> design.c, sorted(design.values())
+    (2500.0, ['a', 'b', 'limit', 'q_ref', 'w'])
     """
 
     queue: Pi
@@ -78,6 +82,10 @@ def design_pi(
 
     With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises
     `ScenarioError` when a value is wrong.
+
+    >>> design = sg.design_pi(rate="30 Mbit/s", rtt="246 ms", flows=60)
+    >>> print(f"a = {design.queue.a:.3g}, b = {design.queue.b:.3g}")
+    a = 6.32e-05, b = 6.29e-05
     """
     rate_bps = quantity("rate", rate, "network.rate")
     r = quantity("rtt", rtt, "network.delay") / 1e9

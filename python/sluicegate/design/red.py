@@ -74,6 +74,10 @@ class RedDesign:
         delay_target_s: The average queueing delay that was asked for, in seconds; None if none was.
         linux: What Linux makes of it; None when it cannot, and `linux_refusal` says why.
         linux_refusal: See `linux`.
+
+    >>> design = sg.design_red(rate="45 Mbit/s", rtt="100 ms", burst=50)
+    >>> design.tc("eth0").split()[:9]
+    ['tc', 'qdisc', 'add', 'dev', 'eth0', 'root', 'red', 'limit', '585000']
     """
 
     queue: Red
@@ -169,6 +173,10 @@ def design_red(
     as RFC 3168 asks.
 
     Raises `ScenarioError` when a value is wrong. Rules that conflict give `warnings`.
+
+    >>> design = sg.design_red(rate="45 Mbit/s", rtt="100 ms", burst=50)
+    >>> design.values()
+    {'w_q': 2.24e-05, 'min_th': 5, 'max_th': 15, 'max_p': 0.02, 'limit': 390}
     """
     rate_bps = quantity("rate", rate, "network.rate")
     rtt_s = quantity("rtt", rtt, "network.delay") / 1e9

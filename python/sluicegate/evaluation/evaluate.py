@@ -56,7 +56,7 @@ def evaluate(
     """Run a suite on disciplines, or on congestion controls.
 
     `suite`: "rfc7928", for disciplines, or "congestion-control". `disciplines`: a text, objects, classes or factories
-    of one's own, as for `compare`; or "all", every one of the registry that needs no classes. For the other suite
+    of your own, as for `compare`; or "all", every one of the registry that needs no classes. For the other suite
     congestion controls, "bbr3,cubic:initial_window=20", or "all", those of hosts of today. `alone`: without the
     references beside them, `drop_tail` and `fq_codel`, or `reno` and `cubic`. `quick`: fewer seeds and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the beginning of
@@ -67,7 +67,7 @@ def evaluate(
     place of the discipline; what is said with a discipline wins), run.duration, run.warmup and run.sample. Networks
     stay: buffers and targets follow from them.
     `settings`: take these, whatever `quick` says. `begin` is called once all is checked, before anything runs. `jobs`,
-    `executor`, `cluster` and `progress` as for `compare`; in a script, a class of one's own needs the call below
+    `executor`, `cluster` and `progress` as for `compare`; in a script, a class of your own needs the call below
     `if __name__ == "__main__":`, as there. `out`: a folder that keeps each run as it ends, and gets report.html,
     figures, tables and summary.json in the end; runs that are there are not run again.
 
@@ -75,6 +75,10 @@ def evaluate(
     for a wrong override, and for less than one seed or job; `UnknownName` for a suite or scenario; TypeError for what
     is no discipline; OSError when `out` cannot be written; and what a discipline in Python raises. KeyboardInterrupt
     ends the work; runs that have ended are kept in `out`.
+
+    >>> done = sg.evaluate("choke", only=["8.2.2"], quick=True, seeds=1, duration="2 s")
+    >>> done.disciplines
+    ['choke', 'drop_tail', 'fq_codel']
     """
     chosen, scenarios, settings, given, beside = planned(
         disciplines, suite, quick, alone, seeds, only, settings, duration=duration, warmup=warmup, sets=sets

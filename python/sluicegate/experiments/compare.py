@@ -89,6 +89,12 @@ class Comparison(ResultObject):
         baseline: The label that differences are taken against.
         groups: The names of the groups of flows, in the order of the scenario.
         links: The links under study, in the order of the scenario.
+
+    >>> comparison = sg.compare("unresponsive", disciplines="red,choke", seeds=2, duration="4 s", warmup="1 s")
+    >>> comparison.runs.select("discipline", "seed").rows()
+    [('red', 1), ('red', 2), ('choke', 1), ('choke', 2)]
+    >>> comparison.difference("choke", "udp_throughput_bps")["difference"] < 0  # CHOKe restrains the UDP flow
+    True
     """
 
     def __init__(
@@ -329,7 +335,7 @@ def compare(
     """Run a scenario under several disciplines, each for every seed, on all cores.
 
     `network`, `flows`, `duration`, `warmup` and `sets` as for `simulate`. `disciplines`: a text such
-    as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, classes or factories of one's own
+    as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, classes or factories of your own
     (see `Aqm`), or several of any. A text takes what it leaves out from the scenario's queue; an object brings all its
     values, defaults included; a class is made as for `simulate`, or takes what a file's [queue] and [queue.python]
     hold. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against
@@ -350,7 +356,11 @@ def compare(
     Every discipline is checked before any runs, one in Python by making it. Raises `ScenarioError` and OSError;
     TypeError for what is no network, source or discipline; ValueError for less than one seed or job, and for more than
     one of `jobs`, `executor` and `cluster`; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
-    and whatever `progress` or a discipline of one's own raises, end the work; what is done is kept in `out`.
+    and whatever `progress` or a discipline of your own raises, end the work; what is done is kept in `out`.
+
+    >>> comparison = sg.compare("unresponsive", disciplines="red,choke", seeds=2, duration="4 s", warmup="1 s")
+    >>> comparison.disciplines
+    ['red', 'choke']
     """
     given = choices(disciplines)
     base = find(baseline, given)

@@ -66,7 +66,11 @@ RENO = ("reno", "newreno")
 
 
 class RealHostsWarning(ScenarioWarning):
-    """What real hosts do otherwise than their scenario says, or what makes the results of real packets doubtful."""
+    """What real hosts do otherwise than their scenario says, or what makes the results of real packets doubtful.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", sg.RealHostsWarning)  # `Run.remarks` still tells it
+    """
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,11 @@ class Recommendation(ResultObject):
         dev: The interface in the commands.
         access: The interfaces of an access line, whose commands are for both directions; None: those of `dev` alone.
         line: Of an access line what it is like today, and which margin was chosen for its shapers; None without one.
+
+    >>> found = sg.recommend("unresponsive", goals="udp delay below 200 ms", disciplines="codel,pie", seeds=2,
+    ...                      duration="4 s", warmup="1 s", deployable="linux")
+    >>> found.deployment("codel", dev="eth0").lines[-1]
+    'tc qdisc add dev eth0 parent 1:1 handle 10: codel limit 300 target 12ms interval 100ms noecn'
     """
 
     def __init__(
@@ -320,6 +325,11 @@ def recommend(
     `sluicegate.envelope` wrote, for notes on disciplines of one's own, and on values that are not defaults.
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
+
+    >>> found = sg.recommend("unresponsive", goals="tcp throughput most", disciplines="drop_tail,choke", seeds=2,
+    ...                      duration="20 s", warmup="5 s")
+    >>> found.best()
+    ['choke']
     """
     if deployable not in (None, *get_args(System)):
         raise ValueError(f"deployable = {deployable!r}: must be linux, linux-bpf or freebsd")

@@ -40,6 +40,11 @@ class Replay(Results):
 
     Attributes:
         damage: What is wrong with the capture, where reading ended early; None for one that was read to its end.
+
+    >>> run = sg.run("unresponsive", duration="2 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
+    >>> replay = sg.replay("sent.pcapng", rate="500 kbit/s", queue="choke")
+    >>> replay.flows.height, replay.damage
+    (31, None)
     """
 
     def table(self, name: str) -> pl.DataFrame:
@@ -131,7 +136,7 @@ def replay(
     """Replay the packets of `capture`, at their recorded times, through `queue` at a link of `rate`.
 
     `capture`: a pcap or pcapng file; `-` is standard input. `rate`: of the link, such as "10 Mbit/s". `queue`: a
-    discipline, its name ("choke", "choke:candidates=2"), or the class of one's own (default: Drop Tail).
+    discipline, its name ("choke", "choke:candidates=2"), or the class of your own (default: Drop Tail).
     `disciplines`: several instead, as for `compare`: the capture is replayed through each, with the same seed, and the
     tables say which by their column `discipline`. `seed`: of a
     discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
@@ -146,7 +151,12 @@ def replay(
     A damaged capture is replayed up to the damage, which `Replay.damage` names. Raises `ScenarioError` when a value is
     wrong, `capture` is no capture, or its times leap and `on_jump` does not say what then; OSError when a file can
     not be read or written, TypeError when `queue` is no discipline; KeyboardInterrupt, and whatever `progress` or a
-    discipline of one's own raises, end the replay.
+    discipline of your own raises, end the replay.
+
+    >>> run = sg.run("unresponsive", duration="2 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
+    >>> replay = sg.replay("sent.pcapng", rate="500 kbit/s", disciplines="drop_tail,codel")
+    >>> replay.disciplines
+    ['drop_tail', 'codel']
     """
     place = str(capture)
     if place != "-":

@@ -50,24 +50,31 @@ def simulate(
 ) -> Run:
     """Simulate a network with its flows, or a scenario, and return the results. `run` is another name of it.
 
-    `network`: a network, with `flows`; or without them the name of a bundled scenario (`scenarios()` lists them), a
-    file, the text of a scenario (a text of several lines, or with "="), or a scenario as a mapping, such as
-    `summary["scenario"]` of a run.
+    `network`: a network, with `flows`; or without them the name of a bundled scenario
+    (`sluicegate.scenario.scenarios()` lists them), a file, the text of a scenario (a text of several lines, or with
+    "="), or a scenario as a mapping, such as `summary["scenario"]` of a run.
     `queue`: a discipline in place of the scenario's own: a text such as "choke:candidates=2", an object such as
-    `sluicegate.Choke(candidates=2)`, or a class of one's own (see `Aqm`). `sets` overrides what a scenario says: dotted
-    keys and their values. The arguments that follow override keys of [run]:
-    `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
-    `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
+    `sluicegate.Choke(candidates=2)`, or a class of your own (see `Aqm`).
+    `sets`: overrides: dotted keys of the scenario and their values.
+
+    The arguments that follow override keys of [run]; docs/reference/network.md lists their defaults.
+
+    `duration`: the simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
+    `sample`: the interval of the series. `series`: False leaves them out. `exchanges`: True keeps each
     request with its response.
     `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
-    packets the table `packets` keeps, `segments`: how many segments of TCP the table `segments` keeps. `positions`: how
+    packets the table `packets` keeps. `segments`: how many segments of TCP the table `segments` keeps. `positions`: how
     many packets the table `positions` keeps.
-    What is None stays as it is; docs/reference/network.md lists the defaults under [run].
     `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
     `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
 
     Raises `ScenarioError` when a value is wrong, OSError, TypeError when something is no network, discipline or source.
-    KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
+    KeyboardInterrupt, and whatever `progress` or a discipline of your own raises, end the run.
+
+    >>> net = sg.dumbbell(rate="1 Mbit/s", delay="10 ms", queue=sg.Choke(candidates=2))
+    >>> run = sg.simulate(net, [sg.Tcp(4), sg.Udp(rate="2 Mbit/s")], duration="2 s", warmup="0 s")
+    >>> run.groups.select("name", "flows").rows()
+    [('tcp', 4), ('udp', 1)]
     """
     about = subject(
         network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,

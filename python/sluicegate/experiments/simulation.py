@@ -22,8 +22,16 @@ from .run import Progress
 class Simulation:
     """A run in progress.
 
-    Where it stops, and who looks at it, changes nothing: advanced in steps it ends as `simulate` and `run` end. What
+    Stopping a run and looking at it do not change its results: advanced in steps, it ends as with `simulate`. What
     `set` changes is recorded, so that the run can be repeated.
+
+    >>> simulation = sg.Simulation("unresponsive", duration="2 s", warmup="0 s")
+    >>> simulation.advance(to="1 s").now
+    1.0
+    >>> simulation.set("queue.discipline", "codel")
+    >>> run = simulation.finish()
+    >>> simulation.changes
+    [{'time': '1 s', 'key': 'queue.discipline', 'value': 'codel'}]
     """
 
     def __init__(
@@ -92,8 +100,8 @@ class Simulation:
     ) -> Self:
         """Run up to and including the time `to`, or for the time `by`, and at most to the end; return this object.
 
-        Both are seconds, or texts such as "100 ms". A time that has passed does nothing. Ctrl-C ends it early, and the
-        run can go on; an exception of a discipline written in Python is raised here, and ends the run.
+        Both are seconds, or texts such as "100 ms". A time that has passed does nothing. Ctrl-C interrupts it, and the
+        run can continue afterwards; an exception of a discipline written in Python is raised here, and ends the run.
         """
         if (to is None) == (by is None):
             raise TypeError("advance needs either a time `to` or a time `by`")
@@ -112,7 +120,7 @@ class Simulation:
     def results(self) -> Run:
         """What was measured so far, as `finish` gives it: since the end of the warm-up, or before that since the start.
 
-        The run goes on unchanged.
+        The run continues unchanged.
         """
         return self._finished[0] if self._finished else Run(self._maker.summary(self._core.results()))
 
@@ -134,8 +142,8 @@ class Simulation:
         `key` is named as an override names it: a parameter of the discipline under study ("queue.choke.candidates"), at
         all links that it manages; one of a udp, poisson or on_off source ("flows.1.rate"), from its next packet on; or
         "queue.discipline". The value of that is a name, for which the scenario may have values; a discipline such as
-        `sluicegate.Red(max_p=0.1)`; or a class of one's own. The new discipline is offered the queued packets in order,
-        and what it refuses is dropped with the reason `reconfigured`.
+        `sluicegate.Red(max_p=0.1)`; or a class of your own. The new discipline is offered the queued packets in order,
+        and drops those that it refuses with the reason `reconfigured`.
 
         Raises `ScenarioError` when the key or the value is wrong, or cannot change; nothing has changed then.
         """

@@ -60,6 +60,13 @@ class Sweep(ResultObject):
         summary: Version, scenario of the first point with every default filled in, what was swept, overrides, seeds.
         columns: The names of the columns of swept keys.
         kept: How many runs were there already.
+
+    >>> over = {"queue.discipline": "red,choke", "flows.1.rate": ["1 Mbit/s", "2 Mbit/s"]}
+    >>> swept = sg.sweep("unresponsive", over=over, seeds=1, duration="2 s", warmup="0 s")
+    >>> swept.columns
+    ['queue.discipline', 'flows.1.rate_bps']
+    >>> swept.points()
+    [('red', '1 Mbit/s'), ('red', '2 Mbit/s'), ('choke', '1 Mbit/s'), ('choke', '2 Mbit/s')]
     """
 
     def __init__(self, tables: dict[str, pl.DataFrame], summary: dict[str, Any], kept: int = 0) -> None:
@@ -148,7 +155,7 @@ def sweep(
     and for each a text such as "0.1..10 Mbit/s log 12" or "red,choke", or a list of values; several keys give every
     combination, and those of a tuple go together: {("flows.1.rate", "queue.limit"): [("1 Mbit/s", 50), ("2 Mbit/s",
     100)]}. The values of queue.discipline, or just queue, are disciplines as `compare` takes them: names, objects,
-    classes of one's own. `seeds`: how many, counted from 1, or the seeds themselves. `out`: a folder that keeps each
+    classes of your own. `seeds`: how many, counted from 1, or the seeds themselves. `out`: a folder that keeps each
     run as it ends, in runs.sqlite, and gets what `Sweep.write` writes in the end; a run that is kept there is not run
     again. `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
     `jobs`: how many runs at once (default: one for each core), in threads, or in processes when a discipline is written
@@ -163,7 +170,11 @@ def sweep(
     Every point is checked before any runs. Raises `ScenarioError`, which is a ValueError, for a wrong value, and
     OSError; TypeError for what is no network, source or value, or no whole number of seeds or jobs; RuntimeError when a
     process comes to the call that began it; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
-    and whatever `progress` or a discipline of one's own raises, end the work; what is done is kept in `out`.
+    and whatever `progress` or a discipline of your own raises, end the work; what is done is kept in `out`.
+
+    >>> swept = sg.sweep("unresponsive", over={"queue.limit": "50,100"}, seeds=2, duration="2 s", warmup="0 s")
+    >>> swept.totals.select("queue.limit", "seed").rows()
+    [(50, 1), (50, 2), (100, 1), (100, 2)]
     """
     swept = axes(over)
     grid = points(swept)

@@ -27,7 +27,11 @@ NO_DELAY = "0 s"
 
 
 class InterfaceWarning(ScenarioWarning):
-    """An interface is not as a transparent bridge needs it."""
+    """An interface is not as a transparent bridge needs it.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", sg.InterfaceWarning)  # do not bridge interfaces that are not fit for it
+    """
 
 
 def bridge(
@@ -72,7 +76,11 @@ def bridge(
     packets are off; they are restored at the end.
 
     Raises `ScenarioError` when a value is wrong or this process lacks the rights, with what to do, OSError when an
-    interface cannot be used, TypeError, and whatever `progress` or a discipline of one's own raises.
+    interface cannot be used, TypeError, and whatever `progress` or a discipline of your own raises.
+
+    >>> run = sg.bridge("left", "right", rate="20 Mbit/s", queue="choke", duration="1 s")
+    >>> run.links["link"].to_list()
+    ['down', 'up']
     """
     both = {"rate": rate, "delay": _delay(delay, link), "jitter": jitter, "loss": loss}
     made = plan(both, queue, link, down, up, sets)

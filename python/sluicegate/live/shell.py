@@ -68,7 +68,11 @@ def shell(
     The exit code of `command` is `summary["live"]["exit_code"]`, that of `peer` `["peer_exit_code"]`, if it ended by
     itself. Raises `ScenarioError` when a value is wrong or this
     process lacks the rights, with what to do, OSError when the link cannot be made, and TypeError. KeyboardInterrupt,
-    and whatever `progress` or a discipline of one's own raises, end the command.
+    and whatever `progress` or a discipline of your own raises, end the command.
+
+    >>> run = sg.shell("true", rate="10 Mbit/s", delay="20 ms", queue="codel", peer="sleep 1")
+    >>> run.summary["live"]["exit_code"]
+    0
     """
     both = {"rate": rate, "delay": delay, "jitter": jitter, "loss": loss}
     made = plan(both, queue, link, down, up, sets)

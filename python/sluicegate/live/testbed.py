@@ -60,6 +60,11 @@ def testbed(
     Raises `ScenarioError` when a value is wrong, real hosts cannot do it, or this process lacks the rights, OSError
     when hosts cannot be made, and TypeError. KeyboardInterrupt, and whatever `progress` or a discipline of one's own
     raises, end the run.
+
+    >>> net = sg.dumbbell(rate="10 Mbit/s", delay="10 ms", queue=sg.Codel())
+    >>> run = sg.testbed(net, sg.Udp(rate="1 Mbit/s"), duration="2 s", warmup="0 s")
+    >>> run.groups["name"].to_list()
+    ['udp']
     """
     about = subject(
         network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,

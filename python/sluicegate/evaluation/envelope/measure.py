@@ -73,13 +73,20 @@ def envelope(
 
     `disciplines`: as for `compare`; or "all", with their defaults. `quick`: one rate in a decade instead of two, and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `promise`: the longest mean queueing delay of
-    disciplines of one's own, such as "20 ms" (default: 400 ms, ITU-T G.114); those of the package have their own.
+    disciplines of your own, such as "20 ms" (default: 400 ms, ITU-T G.114); those of the package have their own.
     `grid`: instead of the suite's. `out`: a folder that keeps each run as it ends, and gets report.html, the table of
     cells and summary.json in the end; runs that are there are not run again. `jobs`, `executor`, `cluster` and
-    `progress` as for `compare`; in a script, a class of one's own needs the call below `if __name__ == "__main__":`.
+    `progress` as for `compare`; in a script, a class of your own needs the call below `if __name__ == "__main__":`.
 
     Raises `ScenarioError`, which is a ValueError, for disciplines and values that are not as they should be, and for
     less than one seed or job; OSError when `out` cannot be written; and what a discipline in Python raises.
+
+    >>> from sluicegate.evaluation.envelope.grid import Grid
+    >>> grid = Grid(rates=(1_000_000,), flows=(1, 10), trips=(30_000_000,), flooded=(), moved=(10, 30_000_000),
+    ...             most=1e6, most_moved=1e6, moves=())
+    >>> done = sg.envelope("codel", grid=grid)
+    >>> done.cells.select("rate_bps", "flows", "rtt_ns").rows()
+    [(1000000, 1, 30000000), (1000000, 10, 30000000)]
     """
     chosen = list(choices(",".join(known()) if disciplines == "all" else disciplines))
     numbers = seed_numbers(seeds)

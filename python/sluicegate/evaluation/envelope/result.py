@@ -33,9 +33,19 @@ def text(record: dict[str, Any]) -> str:
 
 
 class Envelopes(Regions, ResultObject):
-    __doc__ = (Regions.__doc__ or "").replace(
-        "What came of the cells; `Envelopes` is the same with its page.",
-        "What `envelope` returns, and `Envelopes.read` reads again.",
+    __doc__ = (
+        (Regions.__doc__ or "").replace(
+            "What came of the cells; `Envelopes` is the same with its page.",
+            "What `envelope` returns, and `Envelopes.read` reads again.",
+        )
+        + """
+    >>> from sluicegate.evaluation.envelope.grid import Grid
+    >>> grid = Grid(rates=(1_000_000,), flows=(1, 10), trips=(30_000_000,), flooded=(), moved=(10, 30_000_000),
+    ...             most=1e6, most_moved=1e6, moves=())
+    >>> done = sg.envelope("codel", grid=grid)
+    >>> sorted(done.tables), done.cells.height
+    (['cells'], 2)
+    """
     )
 
     @classmethod
