@@ -45,9 +45,13 @@ sluicegate bridge --unit | sudo tee /etc/systemd/system/sluicegate-bridge@.servi
 def bridge(
     upstream: Annotated[str, typer.Argument(metavar="IN", help="Interface on the side of the network, such as eth1.")],
     downstream: Annotated[str, typer.Argument(metavar="OUT", help="Interface on the side of the hosts.")],
-    rate: Annotated[str | None, typer.Option(help='Rate of both directions, such as "20 Mbit/s".')] = None,
-    delay: Annotated[str | None, typer.Option(help='Delay to add in both: "20 ms". [none, or that of --link]')] = None,
-    jitter: Annotated[str | None, typer.Option(help="Jitter of both, as network.jitter.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help='Rate of both directions, such as "20 Mbit/s".')
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="TIME", help='Delay to add in both: "20 ms". [none, or that of --link]')
+    ] = None,
+    jitter: Annotated[str | None, typer.Option(metavar="TIME", help="Jitter of both, as network.jitter.")] = None,
     loss: Annotated[str | None, typer.Option(metavar="P", help="Share of packets lost on the wire, of both.")] = None,
     queue: Annotated[
         str | None, typer.Option(metavar="NAME", help="Discipline of both, such as choke:limit=300. [drop_tail]")
@@ -62,12 +66,12 @@ def bridge(
         str | None, typer.Option(metavar="SCENARIO", help="Take the link of a scenario, such as dsl, lte or a file.")
     ] = None,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")] = None,
     flows: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Tell at most N flows apart in results. [20000]")
     ] = None,
     duration: Annotated[
-        str | None, typer.Option(help='End after this time, such as "60 s". [at Ctrl-C or SIGTERM]')
+        str | None, typer.Option(metavar="TIME", help='End after this time, such as "60 s". [at Ctrl-C or SIGTERM]')
     ] = None,
     counters: Annotated[
         Path | None,

@@ -162,7 +162,7 @@ Envelopes = Annotated[
         "--envelopes", metavar="DIR", help="Envelopes beside those of defaults: what evaluate --suite envelope wrote."
     ),
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")]
+Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="How many runs at once. [one per core]")]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, tcp://HOST:8786.")
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
 app.add_typer(design, name="design", short_help="Choose a discipline's parameters for a link, by the paper's rules.")
 
-PacketSize = Annotated[str, typer.Option(help="Length of a typical packet.")]
+PacketSize = Annotated[str, typer.Option(metavar="SIZE", help="Length of a typical packet.")]
 
 
 @design.command(
@@ -33,11 +33,12 @@ sluicegate design red --rate "10 Mbit/s" --rtt "40 ms" --burst 20 \\
 )
 @answers
 def design_red(
-    rate: Annotated[str, typer.Option(help='Rate of the link, such as "45 Mbit/s".')],
-    rtt: Annotated[str, typer.Option(help='A typical round trip without queues, such as "100 ms".')],
+    rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "45 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(metavar="TIME", help='A typical round trip without queues, such as "100 ms".')],
     burst: Annotated[int, typer.Option(metavar="PACKETS", help="Largest burst to admit without a drop or mark.")],
     delay_target: Annotated[
-        str | None, typer.Option(help="Average queueing delay wanted under load. [thresholds of 5 and 15 packets]")
+        str | None,
+        typer.Option(metavar="TIME", help="Average queueing delay wanted under load. [thresholds of 5 and 15 packets]"),
     ] = None,
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="So many long TCP flows at once, for which the delay is held.")
@@ -75,8 +76,10 @@ sluicegate design pi --rate "100 Mbit/s" --rtt "150 ms" --flows 200 --q-ref 24 -
 )
 @answers
 def design_pi(
-    rate: Annotated[str, typer.Option(help='Rate of the link, such as "30 Mbit/s".')],
-    rtt: Annotated[str, typer.Option(help='The longest typical round trip, queueing included, such as "246 ms".')],
+    rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "30 Mbit/s".')],
+    rtt: Annotated[
+        str, typer.Option(metavar="TIME", help='The longest typical round trip, queueing included, such as "246 ms".')
+    ],
     flows: Annotated[int, typer.Option(metavar="N", help="So many long TCP flows, at least.")],
     q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 50,
     packet_size: PacketSize = "1500 B",
@@ -120,9 +123,11 @@ def design_dcn(
     flows: Flows,
     q_ref: Target = None,
     t_dec: Annotated[
-        str | None, typer.Option(help="Time in which a flow's fair share is p_ref packets. [DCN's own]")
+        str | None, typer.Option(metavar="TIME", help="Time in which a flow's fair share is p_ref packets. [DCN's own]")
     ] = None,
-    t_update: Annotated[str | None, typer.Option(help="Time from one update of p_ref to the next. [DCN's own]")] = None,
+    t_update: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time from one update of p_ref to the next. [DCN's own]")
+    ] = None,
     gain: Gain = None,
     ecn: Ecn = False,
     as_json: Json = False,
@@ -149,7 +154,7 @@ sluicegate design afd --rate "10 Mbit/s" --flows 50 --q-ref 60 --ecn
 )
 @answers
 def design_afd(
-    rate: Annotated[str, typer.Option(help='Rate of the link, such as "100 Mbit/s".')],
+    rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "100 Mbit/s".')],
     flows: Flows,
     q_ref: Target = None,
     packet_size: PacketSize = "1500 B",

@@ -30,7 +30,9 @@ def live(
         str, typer.Argument(help="Scenario file, or a bundled scenario's name.", metavar="SCENARIO")
     ] = "unresponsive",
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream. [the scenario's]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream. [the scenario's]")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     save: Annotated[

@@ -37,7 +37,7 @@ def replay(
     capture: Annotated[
         str, typer.Argument(help="A pcap or pcapng file; - for standard input, which one discipline can read.")
     ],
-    rate: Annotated[str, typer.Option(help='Rate of the link, such as "10 Mbit/s".')],
+    rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "10 Mbit/s".')],
     discipline: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="With values of its own: choke:candidates=2, or path.py:Class. [drop_tail]"),
@@ -50,7 +50,9 @@ def replay(
         ),
     ] = None,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the discipline and the hash of flows.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Seed of the discipline and the hash of flows.")
+    ] = None,
     length: Annotated[
         str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
     ] = None,

@@ -35,7 +35,7 @@ HEAVY_FLOWS = 5
 def run(
     file: File,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
     ] = None,

@@ -46,9 +46,13 @@ def shell(
     command: Annotated[
         list[str] | None, typer.Argument(metavar="-- COMMAND...", help="What to run. [$SHELL]", show_default=False)
     ] = None,
-    rate: Annotated[str | None, typer.Option(help='Rate of both directions, such as "12 Mbit/s".')] = None,
-    delay: Annotated[str | None, typer.Option(help='Propagation delay of both, one way: "20 ms". [1 ms]')] = None,
-    jitter: Annotated[str | None, typer.Option(help="Jitter of both, as network.jitter.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help='Rate of both directions, such as "12 Mbit/s".')
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="TIME", help='Propagation delay of both, one way: "20 ms". [1 ms]')
+    ] = None,
+    jitter: Annotated[str | None, typer.Option(metavar="TIME", help="Jitter of both, as network.jitter.")] = None,
     loss: Annotated[str | None, typer.Option(metavar="P", help="Share of packets lost on the wire, of both.")] = None,
     queue: Annotated[
         str | None, typer.Option(metavar="NAME", help="Discipline of both, such as choke:limit=300. [drop_tail]")
@@ -68,7 +72,7 @@ def shell(
         typer.Option(metavar="COMMAND", help="Run this at the other end, instead of the world; needs no root."),
     ] = None,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")] = None,
     mtu: Annotated[int | None, typer.Option(min=68, max=65_535, help="Longest packet in bytes. [1500]")] = None,
     sysctl: Annotated[
         list[str] | None,

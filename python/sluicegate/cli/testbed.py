@@ -40,7 +40,7 @@ sluicegate testbed FILE --algorithm bulk=cubic --algorithm chat=bbr --sysctl net
 def testbed(
     file: File,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")] = None,
     algorithm: Algorithm = None,
     sysctl: Sysctl = None,
     pcap: Annotated[

@@ -36,17 +36,17 @@ sluicegate theory choke --tcp 100 --udp "2 Mbit/s" --flows 5 --candidates 6 \\
 def theory_choke(
     tcp: Annotated[int, typer.Option(metavar="N", help="How many TCP flows.")],
     udp: Annotated[str, typer.Option(metavar="RATE", help='Rate of each UDP flow, or a range: "0.1..10 Mbit/s".')],
-    rate: Annotated[str, typer.Option(help='Rate of the link, such as "1 Mbit/s".')],
-    rtt: Annotated[str, typer.Option(help="Round trip without queues.")],
+    rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "1 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip without queues.")],
     flows: Annotated[int, typer.Option(metavar="K", help="How many UDP flows of that rate.")] = 1,
     candidates: Annotated[int, typer.Option(metavar="M", help="Packets drawn for each arrival.")] = 1,
-    packet_size: Annotated[str, typer.Option(help="Length of every packet.")] = "1000 B",
+    packet_size: Annotated[str, typer.Option(metavar="SIZE", help="Length of every packet.")] = "1000 B",
     min_th: Annotated[float, typer.Option(metavar="PACKETS", help="CHOKe compares from here on.")] = 20,
     max_th: Annotated[float, typer.Option(metavar="PACKETS", help="Every arrival is dropped from here on.")] = 520,
     max_p: Annotated[float, typer.Option(help="Congestion drops as the queue reaches max_th.")] = 0.5,
     law: Annotated[str, typer.Option(metavar="NAME", help="What TCP follows: reno, simple, padhye, vegas.")] = "reno",
     alpha: Annotated[float, typer.Option(metavar="PACKETS", help="Vegas: what each flow keeps queued.")] = 3.0,
-    min_rto: Annotated[str, typer.Option(help="padhye: the least timeout.")] = "200 ms",
+    min_rto: Annotated[str, typer.Option(metavar="TIME", help="padhye: the least timeout.")] = "200 ms",
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Congestion drops as the simulator spaces them: 2p/(1 + p), not p.")
     ] = False,
