@@ -96,6 +96,13 @@ def test_each_declared_class_is_made_as_its_example_says_and_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("link.cvec").write_text("SEQ 0 1 1 1\nw 16384 65535\nr 100000\n> 300\nt 50000\n< 1448\n")
+    Path("probe.py").write_text(
+        "class Silent:\n"
+        "    receive = wake = poll_transmit = lambda self, *given: None\n"
+        "    deadline = lambda self: None\n"
+        "def probes():\n"
+        "    return Silent(), Silent()\n"
+    )
     examples = declared()
     assert len(examples) > 50
     for name, example in examples.items():

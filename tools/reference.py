@@ -41,7 +41,8 @@ GROUPS = {
     "Choosing parameters": (
         *("design_red", "RedDesign", "design_pi", "PiDesign", "design_afd", "design_dcn", "FairShareDesign"),
     ),
-    "Writing a discipline": ("Aqm", "Packet", "Ctx", "PacketQueue"),
+    "Writing a discipline": ("Aqm", "Packet", "Header", "Ctx", "PacketQueue"),
+    "Writing the ends of a flow": ("Endpoint", "Datagram"),
     "Errors and warnings": (
         *("ScenarioError", "ConservationError", "ScenarioWarning", "TrapWarning", "RealHostsWarning"),
         "InterfaceWarning",
@@ -207,6 +208,7 @@ EXAMPLES = {
     "Drr": "sg.Drr(classes=[sg.Codel(), sg.Red()])",
     "Dumbbell": 'sg.Dumbbell(rate="10 Mbit/s", delay="20 ms", queue=sg.Codel())',
     "dumbbell": 'sg.dumbbell(rate="10 Mbit/s", delay="20 ms", queue=sg.Codel())',
+    "Endpoints": 'sg.Endpoints(ends="probe.py:probes")',
     "Link": 'sg.Link(name="uplink", from_="home", to="network", rate="10 Mbit/s")',
     "Priority": "sg.Priority(classes=[sg.DropTail(), sg.Codel()])",
     "Reverse": 'sg.Reverse(rate="2 Mbit/s")',

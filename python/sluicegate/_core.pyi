@@ -74,7 +74,26 @@ class Packet:
 
 @final
 class Header:
-    """The header of a segment of TCP, in the words of the table `segments`."""
+    """The header of a segment of TCP, in the words of the table `segments`.
+
+    >>> class LoseSyn(sg.Aqm):  # Drops the first SYN
+    ...     def __init__(self):
+    ...         self.queue, self.lost = sg.PacketQueue(), False
+    ...
+    ...     def enqueue(self, packet, ctx):
+    ...         if "SYN" in packet.header.flags and not self.lost:
+    ...             self.lost = True
+    ...             ctx.drop(packet, "early")
+    ...         else:
+    ...             self.queue.append(packet)
+    ...
+    ...     def dequeue(self, ctx):
+    ...         return self.queue.pop()
+    >>> net = sg.dumbbell(rate="1 Mbit/s", queue=LoseSyn)
+    >>> run = sg.simulate(net, sg.Tcp(), duration="5 s", warmup="0 s")
+    >>> run.flows["drops_early"].item()
+    1
+    """
 
     @property
     def first_byte(self) -> int:
@@ -97,7 +116,11 @@ class Header:
 
 @final
 class Datagram:
-    """What an end written in Python sends, or gets."""
+    """What an end written in Python sends, or gets.
+
+    >>> sg.Datagram(b"hello", ecn=1).bytes
+    33
+    """
 
     def __new__(cls, payload: bytes | None = None, *, bytes: int | None = None, ecn: int = 0) -> Datagram:
         """`payload`: what it carries. `bytes`: its length, IP header included; without it that of the payload and the

@@ -301,7 +301,7 @@ def described(factory: AqmFactory) -> str:
 
 def _name(thing: Any) -> str:
     """`module:qualname`, the same in a process that has imported the program's main module under another name."""
-    module = thing.__module__.removeprefix(PREFIX)
+    module = (thing.__module__ or "").removeprefix(PREFIX)
     return f"{'__main__' if module == '__mp_main__' else module}:{thing.__qualname__}"
 
 

@@ -77,7 +77,7 @@ def evaluate(
     ends the work; runs that have ended are kept in `out`.
 
     >>> done = sg.evaluate("choke", only=["8.2.2"], quick=True, seeds=1, duration="2 s")
-    >>> done.disciplines
+    >>> done.labels
     ['choke', 'drop_tail', 'fq_codel']
     """
     chosen, scenarios, settings, given, beside = planned(
