@@ -185,3 +185,20 @@ def test_a_run_in_steps_is_the_same_and_its_ends_cannot_be_changed() -> None:
         with pytest.raises(sg.ScenarioError, match="cannot change"):
             simulation.set("flows.0.ends", "other.py:pair")
         assert simulation.finish().flows.equals(whole.flows)
+
+
+class Endless(sg.Endpoint):
+    """Has always something to send."""
+
+    def receive(self, datagram: sg.Datagram, now_ns: int) -> None: ...
+    def wake(self, now_ns: int) -> None: ...
+    def deadline(self) -> int | None: ...
+
+    def poll_transmit(self, now_ns: int) -> sg.Datagram | None:
+        return sg.Datagram(b"more")
+
+
+def test_an_end_that_never_stops_sending_is_told_so() -> None:
+    ends = sg.Endpoints(ends=lambda: (Endless(), Endless()))
+    with pytest.raises(ValueError, match="poll_transmit sent 100000 datagrams at once: return None when that is all"):
+        sg.simulate(sg.dumbbell(rate="1 Mbit/s"), ends, duration="2 s", warmup="1 s")

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-UNPUBLISHED = ("py", "web", "path-c")
+UNPUBLISHED = ("py", "web", "path-c", "adapters")
 """Crates that are bindings: no other crate links them."""
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 

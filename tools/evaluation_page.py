@@ -33,6 +33,7 @@ class Pages(NamedTuple):
     about: str
     weights: str
     command: str = "sluicegate evaluate all"
+    asks: str = "asks"
 
 
 PAGES = {
@@ -49,7 +50,7 @@ PAGES = {
         "and what `sluicegate evaluate --suite congestion-control` does of it. RFC 5033 has guidelines, "
         "not requirements; words are those of its sentences. RFC 9743, which took its place in 2025, was not at hand.",
         "As Sec. 4 of RFC 5033 has it: the minimum for a widespread deployment, and what must be evaluated besides.",
-        "sluicegate evaluate all --suite congestion-control",
+        "sluicegate evaluate all --suite congestion-control", "ask",
     ),
 }  # fmt: skip
 
@@ -77,7 +78,8 @@ def lines(folder: Path) -> Iterator[str]:
     yield f"\n## {needs.title}\n"
     yield f"{needs.caption}\n"
     yield from table(needs.table)
-    yield f"\n{report.tally(suite)} [What {pages.rfcs} asks for]({pages.asked}) lists them, and what it leaves open."
+    asked_for = f"[What {pages.rfcs} {pages.asks} for]({pages.asked})"
+    yield f"\n{report.tally(suite)} {asked_for} lists them, and what is left open."
 
 
 def asked(suite: Suite) -> Iterator[str]:
@@ -85,7 +87,7 @@ def asked(suite: Suite) -> Iterator[str]:
     pages = PAGES[suite.name]
     package = suite.name.replace("-", "_")
     yield f"<!-- Written by tools/evaluation_page.py --asked from python/sluicegate/evaluation/{package}. -->"
-    yield f"# What {pages.rfcs} asks for\n"
+    yield f"# What {pages.rfcs} {pages.asks} for\n"
     yield f"{pages.about} {report.tally(suite)} [Evaluating]({pages.manual}) says how scenarios are run.\n"
     yield from table(report.asked(suite))
     yield "\n## The weight of each scenario\n"

@@ -224,11 +224,12 @@ impl<P: Packet> Path<P> {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
         let told = self.events.queue.front().map_or(Time::NEVER, |event| event.time);
-        Some(told.min(self.paths.next_deadline())).filter(|next| *next < Time::NEVER)
+        Some(told.min(self.paths.next_deadline())).filter(|next| *next <= LAST)
     }
 
     /// Does all that is due until now, each at its own time, and gives what has become of packets, in the order of time. A
-    /// time before that of the last call counts as that.
+    /// time before that of the last call counts as that. Events that are not taken from the iterator are lost:
+    /// [`poll`](Path::poll) keeps them.
     pub fn advance(&mut self, now: Time) -> impl Iterator<Item = Event<P>> + '_ {
         self.go_on(now);
         self.events.queue.drain(..)
@@ -245,7 +246,8 @@ impl<P: Packet> Path<P> {
         self.paths.advance(self.now, &mut self.events);
     }
 
-    /// How many packets are on the path: neither delivered nor dropped.
+    /// How many packets are on the path: neither delivered nor dropped. One that a fate puts behind others is there until they
+    /// have come.
     #[must_use]
     pub fn inside(&self) -> u64 {
         self.events.inside

@@ -17,6 +17,9 @@ const LONGEST: usize = 65_535;
 /// How often in a row an end may be woken a nanosecond after the last time: then it is stuck.
 const STUCK: u32 = 1000;
 
+/// How many datagrams an end may send at one time: then it never says that this is all.
+const ENDLESS: u32 = 100_000;
+
 /// What an end written in Python sends, or gets.
 #[pyclass(frozen, module = "sluicegate", name = "Datagram")]
 pub struct PyDatagram {
@@ -71,6 +74,8 @@ struct PyEnd {
     now: Time,
     woken: Time,
     stuck: u32,
+    /// What it has sent in a row at that time.
+    sent: u32,
 }
 
 /// Lets `make`, a `sluicegate.custom_aqm.Maker`, make the ends of the flow with this index.
@@ -91,8 +96,8 @@ pub fn build(
     let mut names = ["sender", "receiver"].into_iter();
     let ends = hooks.map(|(class, receive, poll_transmit, deadline, wake)| {
         let place = format!("the {} of flow {}", names.next().unwrap_or_default(), flow + 1);
-        let (faults, now, woken, stuck) = (faults.clone(), Time::ZERO, Time::NEVER, 0);
-        PyEnd { class, receive, poll_transmit, deadline, wake, place, faults, now, woken, stuck }
+        let (faults, now, woken) = (faults.clone(), Time::ZERO, Time::NEVER);
+        PyEnd { class, receive, poll_transmit, deadline, wake, place, faults, now, woken, stuck: 0, sent: 0 }
     });
     let ends = Mutex::new(Some(ends));
     let take = move |_| {
@@ -145,10 +150,16 @@ impl Endpoint for PyEnd {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+        self.sent = if now == self.now { self.sent + 1 } else { 1 };
         self.call("poll_transmit", now, |end, py| {
             let given = end.poll_transmit.bind(py).call1((now.0,))?;
             if given.is_none() {
                 return Ok(None);
+            }
+            if end.sent > ENDLESS {
+                let rule = "return None when that is all";
+                let class = &end.class;
+                return Err(PyValueError::new_err(format!("{class}.poll_transmit sent {ENDLESS} datagrams at once: {rule}")));
             }
             let Ok(datagram) = given.cast::<PyDatagram>() else {
                 return Err(end.wrong("poll_transmit", &given, "a sluicegate.Datagram or None"));

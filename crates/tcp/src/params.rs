@@ -75,7 +75,7 @@ choices! {
         /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
         /// vegas_rules = ns2.
         Vegas = "vegas",
-        /// LEDBAT's window (RFC 6817), which gives way to all others, on Linux's hosts, as are the next four.
+        /// LEDBAT's window (RFC 6817), which gives way to all others; of Linux's hosts.
         Ledbat = "ledbat",
         /// BBR, version 1 (Cardwell et al. 2016), as Linux has it.
         Bbr = "bbr",

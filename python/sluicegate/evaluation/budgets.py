@@ -154,6 +154,9 @@ def results(budgets: Sequence[Budget], done: Outcome) -> Iterator[Result]:
     for each in budgets:
         scenario = by_id[each.scenario]
         rows = done.rows(scenario).filter(pl.col("of") == each.of)
+        if not rows.height:
+            there = ", ".join(dict.fromkeys(done.rows(scenario)["of"]))
+            raise _core.ScenarioError(f'budget of {each.scenario}: of = "{each.of}": nothing there; there are: {there}')
         for point in scenario.points if each.point is None else (each.point,):
             labels = [label for label in done.labels if label not in done.references]
             for label in labels if each.label is None else (each.label,):

@@ -69,6 +69,13 @@ class Metric:
             return (abs(value) + (0 if of_link else ONE_WAY_NS)) / 128
         return abs(value) / 1000
 
+    def over_points(self, values: Sequence[float]) -> float:
+        """One number of those at several points: the mean; of ratios the factor by which they differ from 1 on average,
+        up or down, so that twice and half do not make 1."""
+        if self.best == "one" and len(values) > 1:
+            return math.exp(math.fsum(self.score(value) for value in values) / len(values))
+        return math.fsum(values) / len(values)
+
     def score(self, value: float) -> float:
         """Less is better."""
         if self.best == "one":

@@ -90,7 +90,7 @@ class Outcome:
             return {}
         best = min(scores, key=lambda label: _mean(scores[label].values()))
         shown = {
-            label: metric.mean([_mean(found) for found in by_seed.values()])
+            label: metric.mean([metric.over_points(found) for found in by_seed.values()])
             for label, by_seed in values.items()
             if by_seed
         }
@@ -101,7 +101,7 @@ class Outcome:
             tied = label == best or own == scores[best] or abs(shown[label] - shown[best]) < grain
             if not tied and len(seeds) > 1:
                 tied = not difference([own[s] for s in seeds], [scores[best][s] for s in seeds]).low > 0
-            places[label] = Place(tuple(map(_mean, values[label].values())), label == best, tied)
+            places[label] = Place(tuple(map(metric.over_points, values[label].values())), label == best, tied)
         return places
 
 

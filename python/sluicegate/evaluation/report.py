@@ -47,7 +47,9 @@ LEGEND = (
     f"{BEST} the best; {TIED} not told apart from it: the 95 % interval of the difference to the best, paired by seed, "
     "holds zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. Where a number has "
     "neither sign, the difference is more than luck; whether it matters is another question, which the number answers. "
-    "After ± stands the half width of the 95 % interval over seeds, where it shows at these digits."
+    "After ± stands the half width of the 95 % interval over seeds, where it shows at these digits. Where a scenario "
+    "has several points the number is their mean; of ratios it is the factor by which they differ from 1 on average, "
+    "up or down."
 )
 
 

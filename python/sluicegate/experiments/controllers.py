@@ -86,12 +86,13 @@ def controllers(listed: Controllers) -> list[Controller]:
 
 def _known(text: str) -> Controller:
     """One congestion control of a text."""
-    if text.partition(":")[0].strip().endswith((".rs", ".py")):
-        why = "one of your own is added in Rust, and then known by its name: see docs/rust-library.md"
+    name = text.partition(":")[0].strip()
+    if name.endswith((".rs", ".py")):
+        why = "the suite has those of the package; one of your own runs in a Rust program: see docs/rust-library.md"
         raise _core.ScenarioError(f'controller "{text.strip()}": {why}')
-    label, name, values = parsed(text, "controller", "cubic:initial_window=20")
-    if name not in titles():
+    if name and name not in titles():
         near = get_close_matches(name, titles(), 1)
         hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(titles())}"
         raise _core.ScenarioError(f'controller "{name}": not known; {hint}')
+    label, name, values = parsed(text, "controller", "cubic:initial_window=20")
     return Controller(label, name, tuple(values.items()))

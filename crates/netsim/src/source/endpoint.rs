@@ -34,7 +34,8 @@ pub trait Endpoint: Send {
     /// A datagram has come.
     fn receive(&mut self, datagram: Datagram, now: Time);
 
-    /// What it sends next at `now`: it is asked after each call of `receive` and `wake` until there is none.
+    /// What it sends next at `now`: it is asked after each call of `receive` and `wake` until there is none. Time stands still
+    /// until then, so that an end which always has another one never ends its run.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
 
     /// When to call `wake`, unless this names another time before that: it is asked after `poll_transmit` gave none. A time that

@@ -37,6 +37,8 @@ SUITE = Suite(
         ("Disciplines (3)", "RED and Drop Tail especially", "these, CoDel, FQ-CoDel, CAKE, PIE and DualPI2, with their "
          "defaults; targets that are lengths hold a quarter of the product", "what is there today"),
         ("Standard TCP (1)", "standard IETF congestion control", "Linux's Reno and CUBIC", "RFC 5681 and RFC 9438"),
+        ("ECN", "", "used in `ecn` and `l4s` alone; elsewhere DCTCP's window is Reno's, and Prague's hardly differs",
+         "few paths mark"),
         ("Time", "left open", "half as long at 1 Gbit/s, a quarter as long at 10 Gbit/s", "packets cost time"),
     ),
     settings=Settings(seeds=(1, 2, 3, 4, 5), duration_s=80, warmup_s=20, sample_s=0.1),

@@ -16,17 +16,18 @@ def lossy(loss: float, **more: object) -> tuple[tuple[str, str], ...]:
     return (("network.loss", str(loss)), *((f"network.{key}", str(value)) for key, value in more.items()))
 
 
-def of_rate(id_: str, rate: str, lasts: float, words: str) -> ControlScenario:
+def of_rate(id_: str, rate: str, lasts: float, words: str, least: float = 0.1) -> ControlScenario:
     """One flow on a link of this rate, with buffers from a tenth of the bandwidth-delay product to ten of them. Its
     receiver's window holds all of that, more than the 16 MiB of Linux's default on fast links."""
     window = max(10_000, 12 * packets(rate))
     return ControlScenario(
         id_, "3", f"One flow at {rate}",
-        f"One flow has a link of {rate} with a base round trip of {RTT} ({packets(rate)} packets), and buffers from a "
-        f"tenth to ten times as large. {words}",
+        f"One flow has a link of {rate} with a base round trip of {RTT}, {packets(rate)} packets, and buffers from "
+        f"{least} to 10 times as large. {words}",
         lambda settings: {TESTED: flow(window=window)}, (*GOT, Number(LINKS, "loss_ratio")),
         network=Dumbbell(rate=rate, delay="1 ms"), link=Workload("", rate, 1, packets(rate), "60 ms", 1),
-        points=buffers(rate), axis="Buffer", lasts=lasts, also=("filled_s",),
+        points=buffers(rate, [each for each in (0.1, 0.3, 1, 3, 10) if each >= least]), axis="Buffer",
+        lasts=lasts, also=("filled_s",),
     )  # fmt: skip
 
 
@@ -34,8 +35,7 @@ def of_trace(name: str, network: Dumbbell, words: str) -> ControlScenario:
     """One flow on a link whose rate follows a bundled trace."""
     return ControlScenario(
         name, "2", f"Variable rate: {name}",
-        f"One flow has a link whose rate follows the bundled trace {name}, behind a buffer of 500 "
-        f"packets. {words}",
+        f"One flow has a link whose rate follows the bundled trace {name}, behind a buffer of 500 packets. {words}",
         lambda settings: {TESTED: flow(rtt=None)}, GOT,
         network=network, queue='[queue]\ndiscipline = "drop_tail"\nlimit = 500\n',
         link=Workload("", "10 Mbit/s", 1, 500, "60 ms", 1),
@@ -82,10 +82,12 @@ SCENARIOS = (
         }, axis="Bucket",
     ),
     of_trace("lte", Dumbbell(trace="lte", delay="25 ms"),
-             "It falls to nothing for tenths of a second and rises to four times its mean."),
+             "Its base round trip is 50 ms; the rate falls to nothing for tenths of a second and rises to four times "
+             "its mean."),
     of_trace("wifi", Dumbbell(trace="wifi", trace_period="10 s", delay="5 ms", jitter="3 ms"),
-             "An access point sends aggregates in turns with others."),
-    of_rate("rate-1m", "1 Mbit/s", 1, "A tenth of the product is less than a packet; one is the least."),
+             "Its base round trip is 10 ms, with up to 3 ms of jitter: an access point sends aggregates in turns with "
+             "others."),
+    of_rate("rate-1m", "1 Mbit/s", 1, "0.3 times the product is one packet, the least that there is.", least=0.3),
     of_rate("rate-10m", "10 Mbit/s", 1, "A home line."),
     of_rate("rate-100m", "100 Mbit/s", 1, "A fast home line."),
     of_rate("rate-1g", "1 Gbit/s", 0.5, "Fibre. Runs take half of the others' time."),
@@ -120,7 +122,7 @@ SCENARIOS = (
     ),
     ControlScenario(
         "ecn", "3", "Explicit congestion notification",
-        "As before, with ends that use ECN, under disciplines that mark.",
+        "Two flows under the same control, whose ends use ECN, share the link under disciplines that mark.",
         lambda settings: {TESTED: flow(2, ecn=True)},
         (*GOT, Number(LINKS, "loss_ratio")),
         points=disciplines("red", sets=(("queue.red.action", "mark"),))
