@@ -53,6 +53,14 @@ def test_the_home_s_interface_takes_the_place_of_the_ifb_device() -> None:
     assert " nonat " in down.lines[0], "addresses inside are not translated"
 
 
+def test_each_direction_may_have_a_margin_of_its_own(sluicegate: Program) -> None:
+    asked = ["tc", "cable", "--set", "queue.discipline=cake", "--wan", "wan0", "--margin", "2 %,0.5 %"]
+    said = sluicegate(*asked).stdout
+    assert re.findall(r" cake bandwidth (\S+)", said) == ["9950kbit", "98Mbit"]
+    with pytest.raises(Undeployable, match="margin_up: say margin"):
+        Access(wan="wan0", margin_up=0.1)
+
+
 def test_the_reverse_direction_may_have_a_discipline_of_its_own() -> None:
     resolved = copy.deepcopy(home())
     resolved["network"]["reverse"]["queue"] = home("fq_codel")["queue"]
@@ -90,6 +98,9 @@ def test_who_names_one_interface_is_told_the_direction_and_what_is_missing(sluic
         (["cable", "--wan", "a", "--margin", "much"], 'must be a part of the rate in percent, such as "5 %"'),
         (["cable", "--wan", "a", "--margin", "0.05"], 'must be a part of the rate in percent, such as "5 %"'),
         (["cable", "--wan", "a", "--margin", "5"], 'must be a part of the rate in percent, such as "5 %"'),
+        (["cable", "--wan", "a", "--margin", "5 %,1 %,1 %"], 'or "1 %,5 %" for download and upload'),
+        (["cable", "--wan", "a", "--margin", "5 %,much"], 'must be a part of the rate in percent, such as "5 %"'),
+        (["cable", "--dev", "a", "--margin", "5 %"], "--margin: it is that of the shapers of the line that --wan"),
         (["cable", "--wan", "a", "--cake-mq"], "an ifb device has one transmit queue: with --cake-mq name"),
         (["cable", "--wan", "a", "--margin", "100 %"], "must be at least 0 % and below 100 %"),
         (["cable", "--wan", "a", "--freebsd"], "are for tc's own"),

@@ -13,6 +13,7 @@ from conftest import Program
 import sluicegate as sg
 from sluicegate.deploy import Access
 from sluicegate.experiments import margin
+from sluicegate.experiments import margin as margins
 from sluicegate.experiments.disciplines import Choice
 from sluicegate.quantities import in_base_unit
 
@@ -31,10 +32,12 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     found = sluicegate(*asked, "--disciplines", "drop_tail,codel,fq_codel,cake", *SHORT, "-o", tmp_path / "out")
     assert found.returncode == 0, found.stderr
     said = found.stdout
-    assert "fq_codel" in next(each for each in said.splitlines() if "will do, all goals are kept" in each)
-    part = float(re.findall(r"^shapers at (\S+) % of the line: the most that keeps", said, re.MULTILINE)[0])
-    assert 90 <= part < 100
-    assert re.search(r"^  100 %: download \d+ ms in the modem", said, re.MULTILINE), (
+    assert "cake" in next(each for each in said.splitlines() if each.endswith(" all goals are kept."))
+    chosen = r"^shapers at (\S+) % of the download and (\S+) % of the upload: the most that keeps"
+    down_part, up_part = map(float, re.findall(chosen, said, re.MULTILINE)[0])
+    assert 90 <= down_part < 100
+    assert up_part == 100, "it leaves this host as fast as the line takes it; the download has waited already"
+    assert re.search(r"^  download at 100 %: \d+ ms in the modem", said, re.MULTILINE), (
         "the evidence: at 100 % it is there"
     )
     assert re.search(r"^  today: drop_tail .* load \+\d+ ms: D$", said, re.MULTILINE)
@@ -42,7 +45,7 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     up, down = re.findall(r"^  (tc qdisc add .* cake .*)$", said, re.MULTILINE)
     rates = [in_base_unit(f"{number} {'Mbit/s' if unit == 'Mbit' else 'kbit/s'}") for number, unit in
              (re.findall(r"bandwidth (\d+)(Mbit|kbit)", each)[0] for each in (up, down))]  # fmt: skip
-    assert rates == [round(20e6 * part / 100), round(100e6 * part / 100)]
+    assert rates == [round(20e6 * up_part / 100), round(100e6 * down_part / 100)]
     assert " dev wan0 root " in up
     assert up.endswith(" overhead 18 mpu 64 egress")
     assert " dev ifb4wan0 root " in down
@@ -50,7 +53,7 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     assert all(" nat " in each for each in (up, down))
     assert "redirect dev ifb4wan0" in said
 
-    assert f'--margin "{100 - part:g} %"' in said
+    assert f'--margin "{100 - down_part:g} %,0 %"' in said
     assert_same_lines(sluicegate, said)
 
     done = sg.Recommendation.read(tmp_path / "out")
@@ -59,7 +62,7 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     assert simulated == rates, "what was simulated is what is deployed"
     assert done.line is not None
     assert done.line.margin is not None
-    assert done.line.margin.part == part / 100
+    assert done.line.margin.parts == {"download": down_part / 100, "upload": 1.0}
     assert done.line.increase_ns is not None
     assert done.line.increase_ns > 200e6
 
@@ -109,15 +112,15 @@ def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
     )
     assert done.line is not None
     assert done.line.margin is not None
-    assert done.line.margin.part is None
+    assert done.line.margin.parts == {"download": None, "upload": 0.95}
     first, *evidence = done.line.margin.lines()
     assert first.startswith("the rate of bottleneck varies: no fixed rate keeps the queue out of the modem")
     assert len(evidence) == len(margin.VARYING)
     for queue in ("fq_codel", "cake"):
         said = done.deployment(queue)
         assert re.match(
-            r"no fixed rate that was tried keeps the queue out of the modem, where 99 % of packets wait at most: "
-            r"\d+.* at 95 %, .* at 40 %; --margin chooses another rate$",
+            r"no fixed rate that was tried keeps the queue of the download out of the modem, where 99 % of packets "
+            r"wait at most: \d+.* at 95 %, .* at 40 %; --margin chooses another rate$",
             said.remarks[0],
         )
         assert f"# {said.remarks[0]}\n" in said.text()
@@ -133,6 +136,12 @@ def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_n
     assert done.line is not None
     assert done.chosen("cake") == {"rtt": "600 ms"}
     assert all(" rtt 600ms " in line for line in done.deployment("cake").lines if " cake " in line)
+    margin = done.line.margin
+    assert margin is not None
+    assert {part for each in margin.tried for part in each.parts.values()} <= set(margins.RADIO_PARTS)
+    assert max(margins.RADIO_PARTS) == 0.95, "nearer to a rate that varies nothing is tried"
+    assert "the most that keeps" not in done.line.text()[1]
+    assert "stays out of the modem as long as the rates are the file's" in done.line.text()[1]
     told = "packets are lost in bursts on bottleneck and reverse, as on radio: the rate varies, too"
     assert told in done.line.text()[-1]
     assert told in done.deployment("cake").remarks[0]
@@ -152,9 +161,10 @@ def test_rates_are_tried_with_the_values_that_are_deployed(monkeypatch: pytest.M
     assert {each.values for each in seen} == {(("rtt", "600 ms"),)}
     assert done.line is not None
     assert done.line.margin is not None
-    waits = {each.part: max(each.modem.values()) for each in done.line.margin.tried if each.holds}
-    assert max(waits) == done.line.margin.part
-    assert waits[max(waits)] <= 600e6 / 20, "what is little follows the round trip"
+    found = done.line.margin
+    [chosen] = [each for each in found.tried if each.parts == found.parts]
+    assert found.late(chosen) == []
+    assert found.little == dict.fromkeys(("download", "upload"), pytest.approx(600e6 / 20)), "of the round trip"
 
 
 def test_what_is_no_better_than_today_is_told(sluicegate: Program, tmp_path: Path) -> None:
@@ -186,10 +196,52 @@ def test_each_direction_has_the_thresholds_of_its_own_rate() -> None:
 
 
 def test_the_text_of_what_was_tried_says_where_the_queue_is() -> None:
-    tried = margin.Tried(1.0, {"download": 2.5e8, "upload": 0.0}, {"download": 0.0, "upload": 5e6}, holds=False)
+    parts = {"download": 0.98, "upload": 1.0}
+    tried = margin.Tried(parts, {"download": 2.5e8, "upload": 0.0}, {"download": 0.0, "upload": 5e6})
     assert tried.text() == (
-        "100 %: download 250 ms in the modem, 0 ns in the shaper; upload 0 ns in the modem, 5 ms in the shaper"
+        "download at 98 %: 250 ms in the modem, 0 ns in the shaper; upload at 100 %: 0 ns in the modem, 5 ms in the "
+        "shaper"
     )
-    found = margin.Margin("cake", (tried, margin.Tried(0.98, tried.modem, tried.shaper, holds=True)))
-    assert found.part == 0.98
+    found = margin.Margin("cake", (tried,), dict(parts), {"download": 5e6, "upload": 5e6})
+    assert found.late(tried) == ["download"]
     assert margin.read(found.record()) == found
+
+
+def a_call_that_flows_queues_drop() -> str:
+    """It sends more than its share of an upload, so that CoDel keeps its goals and CAKE does not."""
+    text = sg.access_line(down="100 Mbit/s", up="20 Mbit/s", users=8, calls=1, uploads=8)
+    return text.replace("1.5 Mbit/s", "3 Mbit/s").replace("host = 1", "#")
+
+
+def test_the_margin_of_one_discipline_is_not_taken_for_another_s(sluicegate: Program, tmp_path: Path) -> None:
+    """CoDel is best at a rate that was found under CAKE; with it most of the download's queue is in the modem."""
+    (tmp_path / "case.toml").write_text(a_call_that_flows_queues_drop())
+    asked = ["recommend", "case.toml", "--wan", "wan0", *SHORT, "--seeds", "1", "-o", "out"]
+    asked += ["--goal", "calls up loss below 1 %"]
+    said = sluicegate(*asked, "--disciplines", "codel,l4s_step,cake").stdout
+    assert "codel and l4s_step: both will do" in said
+    assert re.search(r"with these under codel: download at \d+ %: \d\d.* ms in the modem.*: the queue is in the modem$",
+                     said, re.MULTILINE)  # fmt: skip
+    assert "or have no command; the next in the ranking that does not: cake\nto deploy cake on Linux" in said
+    assert "--disciplines NAME" not in said
+    assert_same_lines(sluicegate, said)
+    done = sg.Recommendation.read(tmp_path / "out")
+    assert done.best() == ["codel", "l4s_step"]
+    assert done.recommended() == ["cake", "codel", "l4s_step"]
+    assert "ms in the modem at this margin" in done.deployment("codel").text()
+    assert "at this margin" not in done.deployment("cake").text()
+
+
+def test_where_the_best_asks_for_other_rates_all_are_ranked_with_these() -> None:
+    """Under CoDel no rate holds, but under SFQ, which is best here."""
+    text = sg.access_line(down="100 Mbit/s", up="20 Mbit/s", users=8, calls=1, uploads=8)
+    run = {"seeds": 1, "duration": "15 s", "warmup": "5 s"}
+    done = sg.recommend(text, disciplines="codel,sfq", goals="web response p50 least", access=Access(wan="w"), **run)  # type: ignore[arg-type]  # fmt: skip
+    assert done.best() == ["sfq"]
+    assert done.line is not None
+    assert done.line.margin is not None
+    assert done.line.margin.discipline == "sfq"
+    rates = dict(done.line.shapers)
+    network = done.comparison.summary["scenario"]["network"]
+    assert rates["network.shaper.rate"] == f"{100 * (done.line.margin.parts['download'] or 0):g} %"
+    assert in_base_unit(network["shaper"]["rate"]) == round(1e8 * (done.line.margin.parts["download"] or 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -150,7 +151,9 @@ Lan = Annotated[
 ]
 Margin = Annotated[
     str | None,
-    typer.Option("--margin", metavar="PART", help="How far below the line's rate shapers stay, with --wan."),
+    typer.Option(
+        "--margin", metavar="PART", help='How far below the line\'s rate shapers stay; "1 %,5 %": download, upload.'
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -222,18 +225,21 @@ def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue
     if wan is None:
         if lan is not None:
             raise Refusal("--lan: it takes the download of the line that --wan names")
+        if margin is not None:
+            raise Refusal("--margin: it is that of the shapers of the line that --wan names")
         return None
+    # With its sign: 0.05 could be either.
+    found = [re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", each) for each in (margin or "").split(",")]
+    parts = [float(each[1]) / 100 for each in found if each]
+    if margin is not None and (len(found) > 2 or len(parts) < len(found)):
+        raise Refusal(f'--margin {margin}: must be a part of the rate in percent, such as "5 %", or "1 %,5 %" for '
+                      "download and upload")  # fmt: skip
     try:
-        number, percent, _ = (margin or "5 %").partition("%")
-        part = None if margin is None else float(number) / 100
-    except ValueError:
-        percent = ""
-    if not percent:  # 0.05 could be either
-        raise Refusal(f'--margin {margin}: must be a part of the rate in percent, such as "5 %"')
-    try:
-        return Access(wan=wan, lan=lan, margin=part, multiqueue=multiqueue)
+        return Access(
+            wan=wan, lan=lan, multiqueue=multiqueue, **dict(zip(("margin", "margin_up"), parts, strict=False))
+        )
     except Undeployable as error:
-        raise Refusal(f"--wan, --lan, --margin: {error}") from None
+        raise Refusal(str(error)) from None
 
 
 def nearest(given: str, known: list[str]) -> str:

@@ -187,7 +187,8 @@ def print_recommendation(
         print(line)
         if number == 0 and done.line is not None and done.line.today is not None:
             print(f"  today: {done.line.today}")
-    for line in [*done.no_gain(done.best()[0]), *(done.line.margin.lines() if done.line and done.line.margin else ())]:
+    lines = done.line.margin.lines() if done.line and done.line.margin else []
+    for line in [*done.no_gain(done.recommended()[0]), *lines, *done.evidence()]:
         print(line)
     print_deployment(done, file, sets)
     if out is not None:
@@ -265,8 +266,8 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
     from ..experiments.recommend import NAMED
 
     named = NAMED[done.system or "linux"]
-    best, failed = done.best(), []
-    for label in best:
+    failed = []
+    for label in done.recommended():
         chosen = done.chosen(label)
         try:
             found = done.deployment(label)
@@ -274,14 +275,17 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             failed.append((label, chosen, str(error)))
             continue
         print_chosen(label, chosen, done.chosen_up(label))
+        if label not in done.best():
+            print(f"{' and '.join(done.best())} leave the queue in the modem with these, or have no command; the next "
+                  f"in the ranking that does not: {label}")  # fmt: skip
         print(f"to deploy {label} on {named}, as root:")
         for line in found.text().splitlines():
             print(f"  {line}")
         if command := done.command(label, file, sets):
             print("the same lines, and with --format in the files of routers:")
             print(f"  {command}")
-        if len(best) > 1:
-            print(f"the same for {', '.join(each for each in best if each != label)}: --disciplines NAME")
+        if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
+            print(f"the same for {', '.join(others)}: --disciplines NAME")
         return
     for label, chosen, why in failed:
         print_chosen(label, chosen, done.chosen_up(label))

@@ -33,13 +33,14 @@ class Access:
     """The interfaces of an access line, as `target.interface` takes them, and how its shapers stand to it.
 
     `wan`: towards the network. `lan`: towards the home; None: an ifb device. `margin`: a part of the line's rate;
-    None: `MARGIN`, or what `recommend` finds.
+    None: `MARGIN`, or what `recommend` finds. `margin_up`: that of the upload, where it differs.
     `multiqueue`: the interfaces have several transmit queues (`cake_mq`).
     """
 
     wan: str
     lan: str | None = None
     margin: float | None = None
+    margin_up: float | None = None
     multiqueue: bool = False
 
     def __post_init__(self) -> None:
@@ -50,8 +51,16 @@ class Access:
             raise Undeployable(f"{self.wan}: one interface cannot be both sides of a router")
         if self.multiqueue and self.lan is None:
             raise Undeployable("an ifb device has one transmit queue: with --cake-mq name the one to the home, --lan")
-        if self.margin is not None and not 0 <= self.margin < 1:
-            raise Undeployable(f"a margin of {100 * self.margin:g} %: must be at least 0 % and below 100 %")
+        for margin in (self.margin, self.margin_up):
+            if margin is not None and not 0 <= margin < 1:
+                raise Undeployable(f"a margin of {100 * margin:g} %: must be at least 0 % and below 100 %")
+        if self.margin is None and self.margin_up is not None:
+            raise Undeployable("margin_up: say margin, that of the download, too")
+
+    def part(self, link: str) -> float:
+        """What the shaper of a direction has of the line's rate."""
+        margin = MARGIN if self.margin is None else self.margin
+        return 1 - (self.margin_up if link == REVERSE and self.margin_up is not None else margin)
 
     @property
     def down(self) -> str:
@@ -65,9 +74,9 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
         raise Undeployable(ONE_WAY)
     if access.margin is not None and any(place.shaper for place in links(resolved)):
         raise Undeployable("the shapers of the scenario say their rates (network.shaper.rate): leave the margin out")
-    up = _direction(resolved, access, REVERSE, access.wan, Position(nat=True, **_position(access)))
+    up = _direction(resolved, access, REVERSE, access.wan, _position(access, REVERSE, nat=True))
     inside = access.lan is not None
-    down = _direction(resolved, access, DOWN, access.down, Position(nat=not inside, behind=True, **_position(access)))
+    down = _direction(resolved, access, DOWN, access.down, _position(access, DOWN, nat=not inside))
     if not inside:
         wan, ifb = shlex.quote(access.wan), shlex.quote(access.down)
         down.lines[:0] = [
@@ -91,8 +100,8 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
     )  # fmt: skip
 
 
-def _position(access: Access) -> dict[str, Any]:
-    return {"part": 1 - (MARGIN if access.margin is None else access.margin), "multiqueue": access.multiqueue}
+def _position(access: Access, link: str, nat: bool) -> Position:
+    return Position(nat=nat, behind=link == DOWN, part=access.part(link), multiqueue=access.multiqueue)
 
 
 def _direction(

@@ -1,14 +1,14 @@
 """How far below a line's rate its shapers must stay, so that the queue is in them and not in the modem, by simulation.
 
-Both directions get a shaper with a part of the line's rate, in front of what the modem holds; the largest part at which
-the modem delays 99 % of the packets by little is chosen. A shaper for the download stands behind the slow link: what
-comes in at once has waited there already, and only senders that slow down keep that queue short.
+Both directions get a shaper with a part of the line's rate, in front of what the modem holds; for each the largest part
+at which the modem delays 99 % of its packets by little is chosen. A shaper for the download stands behind the slow
+link: what comes in at once has waited there already, and only senders that slow down keep that queue short.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -21,6 +21,9 @@ from .disciplines import Choice
 
 PARTS = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7)
 """Of the line's rate, the largest first."""
+
+RADIO_PARTS = tuple(part for part in PARTS if part <= 0.95)
+"""The same of lines that lose packets in bursts, as radio links do, whose rates vary though the scenario's do not."""
 
 VARYING = (0.95, 0.8, 0.6, 0.4)
 """The same of a line whose rate varies by a trace: of its mean. With less more than half of the line lies idle."""
@@ -35,8 +38,8 @@ TARGET = 1 / 20
 PACKET = 1500
 """Bytes of these packets."""
 
-MOST_SEEDS = 3
-"""How many seeds are enough: a queue that is in the modem is there in each run."""
+MOST_SEEDS = 5
+"""How many seeds are enough: a queue that is in the modem is there in each run. Those of `recommend` unless told."""
 
 RADIO = (
     "packets are lost in bursts on {}, as on radio: the rate varies, too, which the scenario does not know, so that no "
@@ -50,46 +53,59 @@ DIRECTIONS = (("download", "bottleneck", "shaper"), ("upload", REVERSE, "reverse
 
 @dataclass(frozen=True)
 class Tried:
-    """A part of the line's rate, and of each direction the 99th percentile of queueing in modem and shaper, in ns."""
+    """Of each direction the part of the line's rate, and the 99th percentile of queueing in modem and shaper, in ns."""
 
-    part: float
+    parts: dict[str, float]
     modem: dict[str, float]
     shaper: dict[str, float]
-    holds: bool
-    """Whether the queue stays out of the modem."""
 
     def text(self) -> str:
         """In a line."""
         ways = (
-            f"{way} {duration(self.modem[way] / 1e9)} in the modem, {duration(self.shaper[way] / 1e9)} in the shaper"
-            for way, *_ in DIRECTIONS
+            f"{way} at {100 * part:g} %: {duration(self.modem[way] / 1e9)} in the modem, "
+            f"{duration(self.shaper[way] / 1e9)} in the shaper"
+            for way, part in self.parts.items()
         )
-        return f"{100 * self.part:g} %: {'; '.join(ways)}"
+        return "; ".join(ways)
 
 
 @dataclass(frozen=True)
 class Margin:
-    """What was tried, the largest rate first, and under which discipline; `varying`: lines whose rate varies; `radio`:
-    others that lose packets in bursts, as radio links do, whose rates vary though the scenario's do not."""
+    """What was tried, the largest rates first, and under which discipline; `parts`: of each direction the largest with
+    which its queue stays out of the modem, None where none does; `little`: what the modem may delay 99 % of its
+    packets, in ns; `varying`: lines whose rate varies; `radio`: others that lose packets in bursts, as radio links do,
+    whose rates vary though the scenario's do not."""
 
     discipline: str
     tried: tuple[Tried, ...]
+    parts: dict[str, float | None]
+    little: dict[str, float]
     varying: tuple[str, ...] = ()
     radio: tuple[str, ...] = ()
 
     @property
-    def part(self) -> float | None:
-        """The largest part of the line's rate with which the queue stays out of the modem; None: no such part."""
-        return next((each.part for each in self.tried if each.holds), None)
+    def found(self) -> bool:
+        """Whether there is a fixed rate for both directions."""
+        return None not in self.parts.values()
+
+    def late(self, tried: Tried) -> list[str]:
+        """The directions whose queue is in the modem."""
+        return [way for way, little in self.little.items() if tried.modem[way] > little]
 
     def lines(self) -> list[str]:
         """What is said of it, in sentences."""
         whose = f"the rate of {' and '.join(self.varying)} varies: " if self.varying else ""
-        if self.part is None:
-            first = f"{whose}no fixed rate keeps the queue out of the modem, {100 * self.tried[-1].part:g} % neither"
+        if not self.found:
+            least = min(min(each.parts.values()) for each in self.tried)
+            first = f"{whose}no fixed rate keeps the queue out of the modem, {100 * least:g} % neither"
         else:
             most = "the most that keeps the queue out of the modem"
-            first = f"{whose}shapers at {100 * self.part:g} % of the line: {most}"
+            if self.radio:
+                most = "the queue stays out of the modem as long as the rates are the file's"
+            shown = {way: f"{100 * (part or 0):g} % of the {way}" for way, part in self.parts.items()}
+            same = len(set(self.parts.values())) == 1
+            where = f"{shown['download'].partition(' of')[0]} of the line" if same else " and ".join(shown.values())
+            first = f"{whose}shapers at {where}: {most}"
         said = [f"{first}; 99 % of packets wait at most, under {self.discipline}:", *(f"  {each.text()}"
                 for each in self.tried)]  # fmt: skip
         return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
@@ -97,13 +113,14 @@ class Margin:
     def remarks(self) -> list[str]:
         """What is said of it beside the lines that deploy shapers."""
         said = [RADIO.format(" and ".join(self.radio))] if self.radio else []
-        if self.part is None:
-            first, last = self.tried[0], self.tried[-1]
+        if not self.found:
+            way = next(way for way, part in self.parts.items() if part is None)
             waits = ", ".join(
-                f"{duration(max(each.modem.values()) / 1e9)} at {100 * each.part:g} %" for each in (first, last)
+                f"{duration(each.modem[way] / 1e9)} at {100 * each.parts[way]:g} %"
+                for each in (self.tried[0], min(self.tried, key=lambda each: each.parts[way]))
             )
-            said.append(f"no fixed rate that was tried keeps the queue out of the modem, where 99 % of packets wait at "
-                        f"most: {waits}; --margin chooses another rate")  # fmt: skip
+            said.append(f"no fixed rate that was tried keeps the queue of the {way} out of the modem, where 99 % of "
+                        f"packets wait at most: {waits}; --margin chooses another rate")  # fmt: skip
         return said
 
     def record(self) -> dict[str, Any]:
@@ -114,46 +131,60 @@ class Margin:
 def read(record: dict[str, Any]) -> Margin:
     """What `record` gave."""
     tried = tuple(Tried(**each) for each in record["tried"])
-    return Margin(record["discipline"], tried, tuple(record["varying"]), tuple(record.get("radio", ())))
+    return Margin(**record | {"tried": tried, "varying": tuple(record["varying"]), "radio": tuple(record["radio"])})
 
 
-def shapers(part: float) -> tuple[tuple[str, str], ...]:
-    """The overrides that put a shaper with this part of the line's rate into both directions."""
-    rate = f"{100 * part:g} %"
-    return ("network.shaper.rate", rate), (f"network.{REVERSE}.shaper.rate", rate)
+def shapers(down: float, up: float) -> tuple[tuple[str, str], ...]:
+    """The overrides that put shapers with these parts of the line's rates into both directions."""
+    return ("network.shaper.rate", f"{100 * down:g} %"), (f"network.{REVERSE}.shaper.rate", f"{100 * up:g} %")
 
 
 def choose(
     network: scenario.What, flows: scenario.Flows | None, choice: Choice, lines: Sequence[Place],
     rtt_ns: float, fit: Callable[[Choice], Choice], *,
     sets: Sequence[tuple[str, str]], seeds: Sequence[int], duration: str | None, warmup: str | None, jobs: int | None,
-    progress: Progress | bool | None,
+    progress: Progress | bool | None, start: Mapping[str, float | None] | None = None,
 ) -> Margin:  # fmt: skip
-    """Try rates under a discipline, from the line's own on down, until the queue stays out of the modem, and one more
-    for comparison. `lines`: both directions. `rtt_ns`: without load. `fit`: gives the discipline the values that are
-    deployed. Raises what `compare` does."""
+    """Try rates under a discipline, from the line's own on down, or from those of `start`, and lower those of the
+    directions whose queue is in the modem, until none is. `lines`: both directions. `rtt_ns`: without load. `fit`:
+    gives the discipline the values that are deployed. Raises what `compare` does."""
     varying = tuple(line.name for line in lines if line.varies)
-    parts, tried = list(VARYING if varying else PARTS), list[Tried]()
-    little = {line.name: max(LITTLE_NS, 2 * line.time_ns(PACKET), TARGET * rtt_ns) for line in lines}
-    while parts and not any(each.holds for each in tried[:-1]):
-        batch, parts = parts[:2], parts[2:]
-        tried_in = [replace(choice, label=f"{100 * part:g} %", more=(*choice.more, *shapers(part))) for part in batch]
-        listed = [fit(each) for each in tried_in]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", scenario.ScenarioWarning)  # the runs that count tell them
-            done = compare(
-                network, flows, disciplines=listed, seeds=list(seeds)[:MOST_SEEDS], duration=duration, warmup=warmup,
-                sets=sets, jobs=jobs, progress=progress,
-            )  # fmt: skip
-        tried += [_tried(done, each.label, part, little) for each, part in zip(listed, batch, strict=True)]
     radio = tuple(line.name for line in lines if line.errors.start and not line.varies)
-    return Margin(choice.label, tuple(tried), varying, radio)
+    rates = VARYING if varying else RADIO_PARTS if radio else PARTS
+    of_line = {line.name: max(LITTLE_NS, 2 * line.time_ns(PACKET), TARGET * rtt_ns) for line in lines}
+    little = {way: of_line[line] for way, line, _ in DIRECTIONS}
+    margin = Margin(choice.label, (), {}, little, varying, radio)
+    tried: dict[tuple[float, ...], Tried] = {}
+    parts = {way: (start or {}).get(way) or rates[0] for way in little}
+    late = ["download"]  # behind the slow link; what is likely to be late next is run beside what is tried
+
+    def lower(ways: Sequence[str]) -> dict[str, float]:
+        least = {way: next((rate for rate in rates if rate < parts[way]), parts[way]) for way in ways}
+        return parts | least
+
+    while True:
+        if tuple(parts.values()) not in tried:
+            batch = {tuple(each.values()): each for each in (parts, lower(late))}
+            listed = [fit(replace(choice, label=str(key), more=(*choice.more, *shapers(*key)))) for key in batch]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", scenario.ScenarioWarning)  # the runs that count tell them
+                done = compare(
+                    network, flows, disciplines=listed, seeds=list(seeds)[:MOST_SEEDS], duration=duration,
+                    warmup=warmup, sets=sets, jobs=jobs, progress=progress,
+                )  # fmt: skip
+            tried |= {key: waits(done, str(key), each) for key, each in batch.items()}
+        late = margin.late(tried[tuple(parts.values())])
+        if not late or any(parts[way] <= rates[-1] for way in late):
+            found = {way: None if way in late and part <= rates[-1] else part for way, part in parts.items()}
+            return replace(margin, tried=tuple(tried.values()), parts=found)
+        parts = lower(late)
 
 
-def _tried(done: Comparison, label: str, part: float, little: dict[str, float]) -> Tried:
+def waits(done: Comparison, label: str, parts: dict[str, float]) -> Tried:
+    """What packets wait for under a discipline of a comparison whose shapers have these parts of the line's rates."""
+
     def late(link: str) -> float:
         return float(done.mean(label, f"{link}.queueing_delay_p99_ns")["mean"] or 0.0)
 
     modem = {way: late(line) for way, line, _ in DIRECTIONS}
-    holds = all(modem[way] <= little[line] for way, line, _ in DIRECTIONS)
-    return Tried(part, modem, {way: late(shaper) for way, _, shaper in DIRECTIONS}, holds)
+    return Tried(parts, modem, {way: late(shaper) for way, _, shaper in DIRECTIONS})

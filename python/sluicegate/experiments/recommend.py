@@ -19,6 +19,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -31,6 +32,7 @@ from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
 from ..paths import REVERSE, links, places
+from ..quantities import duration as duration_text
 from ..quantities import two
 from ..result_object import Frames, ResultObject
 from ..scenario import override_texts
@@ -77,7 +79,11 @@ SEEDS = 5
 """How many seeds unless told."""
 
 TRIED = ("cake", "fq_codel", "fq_pie")
-"""Disciplines under which rates of shapers are tried, the first that is among those compared."""
+"""Disciplines under which rates of shapers are tried, the first that is among those compared, else one that can be
+deployed; what is deployed is looked at again, for not all disciplines make senders slow down as soon."""
+
+MOST_MARGINS = 2
+"""How often the disciplines are ranked again with shapers that suit the best."""
 
 DEV = "DEV"
 """What stands for the interface in commands when nobody names it."""
@@ -181,9 +187,10 @@ class Recommendation(ResultObject):
         """The page: goals and ranking, how to deploy the best, and the comparison."""
         return recommend_page.page(
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
-            [*self.notes, *([] if self.line is None else self.line.text()), *self.no_gain(self.best()[0])],
+            [*self.notes, *([] if self.line is None else self.line.text()), *self.evidence(),
+             *self.no_gain(self.recommended()[0])],
             self.left_out,
-            self.system, self.chosen, self.deployment, self.distinctions,
+            self.system, self.chosen, self.deployment, self.distinctions, self.recommended(),
         ).html()  # fmt: skip
 
     def overview(self) -> Table:
@@ -193,6 +200,68 @@ class Recommendation(ResultObject):
     def best(self) -> list[str]:
         """The disciplines of rank 1, by label."""
         return [each.label for each in self.ranking if each.rank == 1]
+
+    def recommended(self) -> list[str]:
+        """What is to be deployed, by label, the first before all: those of rank 1. Where shapers have a margin that was
+        chosen here, those come last that leave the queue in the modem with it; if no other of rank 1 can be deployed,
+        the next in the ranking that can, and does not, stands before them."""
+        best = self.best()
+        held = [label for label in best if self._held(label)]
+        late = [label for label in best if label not in held]
+        if late and not any(map(self.deployable, held)):
+            more = (each.label for each in self.ranking if each.label not in best)
+            held += next(([label] for label in more if self._held(label) and self.deployable(label)), [])
+        return [*held, *late]
+
+    def misled(self) -> str | None:
+        """The first of rank 1 that can be deployed, where all of these leave the queue in the modem with the margin
+        that was chosen under another discipline, or where none was found under that."""
+        known = [label for label in self.best() if self.deployable(label)]
+        margin = None if self.line is None else self.line.margin
+        if margin is not None and not margin.found:
+            known = [] if margin.discipline in known else known
+        elif any(map(self._held, known)):
+            known = []
+        return next(iter(known), None)
+
+    def deployable(self, label: str) -> bool:
+        """Whether commands deploy it."""
+        try:
+            return bool(self.deployment(label))
+        except Undeployable:
+            return False
+
+    def _tried(self, label: str) -> margins.Tried | None:
+        """Where packets wait under it with the margin that was chosen; None where none was, or where none holds."""
+        margin = None if self.line is None else self.line.margin
+        if margin is None or not margin.found:
+            return None
+        return margins.waits(self.comparison, label, {way: part or 0.0 for way, part in margin.parts.items()})
+
+    def _held(self, label: str) -> bool:
+        """Whether it keeps the queue out of the modem with the margin that was chosen, if any was."""
+        tried, line = self._tried(label), self.line
+        return tried is None or line is None or line.margin is None or not line.margin.late(tried)
+
+    def evidence(self) -> list[str]:
+        """Where packets wait with the margin that was chosen under each discipline that may be deployed, in lines."""
+        lines = []
+        for label in self.recommended():
+            tried = self._tried(label)
+            own = self.line is not None and self.line.margin is not None and self.line.margin.discipline == label
+            if tried is not None and not own and self.deployable(label):
+                said = "" if self._held(label) else ": the queue is in the modem"
+                lines.append(f"  with these under {label}: {tried.text()}{said}")
+        return lines
+
+    def late(self, label: str) -> list[str]:
+        """What is said of a discipline that leaves the queue in the modem with the margin that was chosen."""
+        tried = self._tried(label)
+        if tried is None or self._held(label):
+            return []
+        waits = duration_text(max(tried.modem.values()) / 1e9)
+        return [f"with {label} 99 % of packets wait for up to {waits} in the modem at this margin, which was chosen "
+                "under another discipline; --disciplines with it alone tries others"]  # fmt: skip
 
     def chosen(self, label: str) -> dict[str, str]:
         """The parameters of a discipline that were chosen for the link, as neither scenario nor label states them."""
@@ -210,7 +279,9 @@ class Recommendation(ResultObject):
         if self.access is not None and dev is None and system == "linux":
             found = access_line.lines(resolved, self.access)
             margin = None if self.line is None else self.line.margin
-            return found.remarked([*self.no_gain(label), *([] if margin is None else margin.remarks())])
+            return found.remarked(
+                [*self.no_gain(label), *self.late(label), *([] if margin is None else margin.remarks())]
+            )
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
         if system == "linux-bpf":
             file = self.comparison.summary["file"]
@@ -245,7 +316,8 @@ class Recommendation(ResultObject):
         if shapers and self.comparison.names[label] == "drop_tail":  # whose limit in time is of the shaper's rate
             words += [f"{key}={value}" for key, value in shapers]
         elif shapers:
-            margin = ["--margin", f"{100 - float(shapers[0][1].removesuffix('%')):g} %"]
+            down, up = (f"{100 - float(rate.removesuffix('%')):g} %" for _, rate in shapers)
+            margin = ["--margin", down if down == up else f"{down},{up}"]
         where = ["--wan", self.access.wan, *([] if self.access.lan is None else ["--lan", self.access.lan]), *margin]
         given = [part for word in words for part in ("--set", word)]
         return " ".join(_quoted(word) for word in ("sluicegate", "tc", file, *given, *where))
@@ -277,6 +349,7 @@ class Recommendation(ResultObject):
             "best": [
                 {"discipline": label, "chosen": self.chosen(label)} | self._deployed(label) for label in self.best()
             ],
+            "recommended": self.recommended(),
             "comparison": self.comparison.record(),
         }
 
@@ -343,6 +416,7 @@ def recommend(
         resolved = json.loads(_core.check(text, name, own))
     listed, left_out = candidates(resolved, deployable, state, disciplines)
     seeds, line = seed_numbers(seeds), None
+    run: dict[str, Any] = {"duration": duration, "warmup": warmup, "jobs": jobs, "progress": progress}
     if access is not None:
         if REVERSE not in resolved["network"]:
             raise _core.ScenarioError(f"{name}: {access_line.ONE_WAY}")
@@ -351,12 +425,41 @@ def recommend(
             sets = (*own, *choice.more)
             return fitted(text, name, sets, Traffic(json.loads(_core.check(text, name, sets))), choice)[0]
 
-        line = _line(network, flows, listed, resolved, access, fit, sets=override_texts(sets), seeds=seeds,
-                     duration=duration, warmup=warmup, jobs=jobs, progress=progress)  # fmt: skip
-        more, access = line.shapers, replace(access, margin=None)
-        sets, own = [*override_texts(sets), *more], (*own, *more)
-        with given.told():
-            resolved = json.loads(_core.check(text, name, own))
+        sets = override_texts(sets)
+        line = _line(network, flows, listed, resolved, access, fit, sets=sets, seeds=seeds, **run)
+        access = replace(access, margin=None, margin_up=None)
+    ranked = partial(
+        _ranked, network, flows, given, listed, left_out, goals=goals, deployable=deployable, seeds=seeds, sets=sets,
+        out=out, dev=dev, access=access, measured=measured, run=run,
+    )  # fmt: skip
+    done = ranked(line)
+    for _ in range(MOST_MARGINS):
+        if line is None or line.margin is None or not (label := done.misled()):
+            break
+        parts = line.margin.parts if line.margin.found else None
+        choice = next(each for each in listed if each.label == label)
+        margin = _margin(network, flows, choice, resolved, fit, start=parts, sets=sets, seeds=seeds, **run)
+        if not margin.found:
+            break
+        line = replace(line, margin=margin, shapers=_shapers(margin))
+        done = ranked(line)
+    if out is not None:
+        done.write(out)
+    return done
+
+
+def _ranked(
+    network: scenario.What, flows: scenario.Flows | None, given: scenario.Subject, listed: Sequence[Choice],
+    left_out: Mapping[str, str], line: Line | None, *, goals: str | Iterable[str] | None, deployable: System | None,
+    seeds: Sequence[int], sets: scenario.Sets | None, out: str | Path | None, dev: str, access: Access | None,
+    measured: Mapping[str, Envelope], run: dict[str, Any],
+) -> Recommendation:  # fmt: skip
+    """The ranking of `recommend`, with these shapers. Raises what it does."""
+    text, name, own = given.text(), given.name, given.sets
+    if line is not None:
+        sets, own = [*override_texts(sets), *line.shapers], (*own, *line.shapers)
+    with given.told():
+        resolved = json.loads(_core.check(text, name, own))
     traffic, about = Traffic(resolved), known(resolved)
     notes: list[str] = []
     if goals is not None:
@@ -379,18 +482,14 @@ def recommend(
         each, tuned[choice.label], tuned_up[choice.label] = fitted(text, name, own, traffic, choice)
         chosen.append(each)
     notes += _outside(traffic, listed, tuned, measured)
-    _warn_of_length(resolved, len(seeds), listed, jobs)
+    _warn_of_length(resolved, len(seeds), listed, run["jobs"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*lies outside the envelope of", scenario.TrapWarning)  # notes say it
         compared = compare(
-            network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
-            out=out, progress=progress,
+            network, flows, disciplines=chosen, seeds=seeds, sets=sets, out=out, **run
         )  # fmt: skip
-    done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
+    return Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
                           access, tuned_up, line, {each.label: each.sets for each in chosen})  # fmt: skip
-    if out is not None:
-        done.write(out)
-    return done
 
 
 @dataclass(frozen=True)
@@ -443,14 +542,26 @@ def _line(
     known = now.responsiveness(own)
     today, increase = (None, None) if known is None else (f"{own}  {known.text()}", known.increase_ns)
     if access.margin is not None:
-        return Line(today, None, margins.shapers(1 - access.margin), increase)
+        return Line(today, None, margins.shapers(access.part(access_line.DOWN), access.part(REVERSE)), increase)
     names = [choice.name for choice in listed]
-    tried = next((name for name in TRIED if name in names), names[-1])
+    others = [name for name in names if linux.deployable(name) and name != own]
+    tried = next((name for name in (*TRIED, *others) if name in names), names[-1])
     choice = next(each for each in listed if each.name == tried)
-    rtt_ns = typical_rtt_ns(Traffic(resolved).groups)
-    found = margins.choose(network, flows, choice, links(resolved), rtt_ns, fit, sets=sets, seeds=seeds, **run)
-    shapers = margins.shapers(1 - access_line.MARGIN if found.part is None else found.part)
-    return Line(today, found, shapers, increase)
+    found = _margin(network, flows, choice, resolved, fit, sets=sets, seeds=seeds, **run)
+    return Line(today, found, _shapers(found), increase)
+
+
+def _margin(
+    network: scenario.What, flows: scenario.Flows | None, choice: Choice, resolved: Mapping[str, Any],
+    fit: Callable[[Choice], Choice], **run: Any,
+) -> Margin:  # fmt: skip
+    """The margin of an access line under a discipline. Raises what `compare` does."""
+    return margins.choose(network, flows, choice, links(resolved), typical_rtt_ns(Traffic(resolved).groups), fit, **run)
+
+
+def _shapers(margin: Margin) -> tuple[tuple[str, str], ...]:
+    """The overrides that put its shapers into the scenario; where no rate holds, with the margin of `tc`."""
+    return margins.shapers(*(part or 1 - access_line.MARGIN for part in margin.parts.values()))
 
 
 def _under(compared: Comparison) -> dict[str, dict[str, Any]]:

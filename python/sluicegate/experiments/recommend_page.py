@@ -21,6 +21,7 @@ def page(
     done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal], among_equals: Sequence[str],
     assumed: bool, notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
     chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment], distinctions: Sequence[str],
+    recommended: Sequence[str],
 ) -> Page:  # fmt: skip
     """The page."""
     found = compare_page.page(done)
@@ -37,7 +38,7 @@ def page(
         tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip
-    parts = [first, _deploy(best, system, chosen, deployment)]
+    parts = [first, _deploy(recommended, system, chosen, deployment)]
     if left_out:
         rows = tuple(left_out.items())
         parts.append(Section("not-run", "Not run", tables=[("", Table(("discipline", "why"), rows))]))
@@ -62,12 +63,12 @@ def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Seque
 
 
 def _deploy(
-    best: Sequence[str], system: str | None, chosen: Callable[[str], Mapping[str, str]],
+    recommended: Sequence[str], system: str | None, chosen: Callable[[str], Mapping[str, str]],
     deployment: Callable[[str], Deployment],
 ) -> Section:  # fmt: skip
     """How to deploy the best, or why no command does."""
     words, texts = [], []
-    for label in best:
+    for label in recommended:
         if values := chosen(label):
             listed = ", ".join(f"{key} = {value}" for key, value in values.items())
             words.append(f"{label} has, chosen for the link: {listed}.")
