@@ -61,6 +61,18 @@ def test_each_direction_may_have_a_margin_of_its_own(sluicegate: Program) -> Non
         Access(wan="wan0", margin_up=0.1)
 
 
+def test_values_that_nobody_states_are_those_for_the_link(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "sat.toml").write_text(sg.access_line(down="20 Mbit/s", up="3 Mbit/s", access="satellite"))
+    asked = ["tc", "sat.toml", "--set", "queue.discipline=cake", "--wan", "wan0"]
+    answer = sluicegate(*asked)
+    assert re.findall(r" rtt (\d+ms)", answer.stdout) == ["600ms", "600ms"]
+    assert "# chosen for the link: rtt = 600 ms\n" in answer.stdout
+    assert "queue.rtt" not in answer.stderr
+    answer = sluicegate(*asked, "--set", "queue.cake.rtt=300 ms")
+    assert re.findall(r" rtt (\d+ms)", answer.stdout) == ["300ms", "300ms"]
+    assert "chosen for" not in answer.stdout
+
+
 def test_the_reverse_direction_may_have_a_discipline_of_its_own() -> None:
     resolved = copy.deepcopy(home())
     resolved["network"]["reverse"]["queue"] = home("fq_codel")["queue"]
@@ -259,6 +271,8 @@ def test_a_section_of_openwrt_s_sqm_has_both_rates_and_all_words() -> None:
     assert (found["script"], found["etarget"], found["egress_ecn"], found["tcMPU"]) == (
         "simplest.qos", "5ms", "ECN", "64",
     )  # fmt: skip
+    with pytest.raises(Undeployable, match="makes an ifb device for the download itself: leave out --lan"):
+        formats.openwrt(access.lines(home(), Access(wan="wan0", lan="br0")))
     with pytest.raises(Undeployable, match="no script for pie"):
         formats.openwrt(access.lines(home("pie"), Access(wan="wan0")))
 

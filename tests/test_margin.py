@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -12,6 +13,7 @@ from conftest import Program
 
 import sluicegate as sg
 from sluicegate.deploy import Access
+from sluicegate.deploy.formats import FORMATS
 from sluicegate.experiments import margin
 from sluicegate.experiments import margin as margins
 from sluicegate.experiments.disciplines import Choice
@@ -71,6 +73,7 @@ def test_a_margin_that_is_given_is_taken(sluicegate: Program, tmp_path: Path) ->
     (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="10 Mbit/s"))
     asked = ["--disciplines", "cake", "--wan", "wan0", "--margin", "20 %", "--seeds", "1", *SHORT[2:]]
     said = sluicegate("recommend", "home.toml", *asked).stdout
+    assert json.loads(sluicegate("recommend", "home.toml", *asked, "--json", "-q").stdout)["recommended"] == ["cake"]
     assert "shapers at" not in said
     assert re.findall(r" cake bandwidth (\S+)", said) == ["8Mbit", "32Mbit"]
     assert_same_lines(sluicegate, said)
@@ -82,7 +85,10 @@ def assert_same_lines(sluicegate: Program, said: str) -> None:
     [command] = re.findall(r"^  sluicegate (tc .*)$", said, re.MULTILINE)
     again = sluicegate(*shlex.split(command)).stdout
     assert [line for line in again.splitlines() if not line.startswith("#")] == shown
-    assert sluicegate(*shlex.split(command), "--format", "networkmanager").returncode == 0
+    [named] = re.findall(r"^the same lines, and with --format (.+) in the files of routers:$", said, re.MULTILINE)
+    fitting = {"tc", *named.split(" or ")}
+    for name in FORMATS:
+        assert sluicegate(*shlex.split(command), "--format", name).returncode == (0 if name in fitting else 2), name
 
 
 @pytest.mark.parametrize("queue", ["red", "drop_tail", "fq_codel:target=8 ms"])
@@ -230,6 +236,22 @@ def test_the_margin_of_one_discipline_is_not_taken_for_another_s(sluicegate: Pro
     assert done.recommended() == ["cake", "codel", "l4s_step"]
     assert "ms in the modem at this margin" in done.deployment("codel").text()
     assert "at this margin" not in done.deployment("cake").text()
+
+
+def test_cake_heeds_the_mark_of_a_call() -> None:
+    """AF41 is best effort to CAKE's default, diffserv3: a call with more than its share is lost all the same."""
+    text = a_call_that_flows_queues_drop().replace('name = "calls up"', 'name = "calls up"\nclass = 34')
+    done = sg.recommend(text, disciplines="cake", seeds=1, access=Access(wan="w", margin=0.05))
+    assert done.chosen("cake") == {}
+    assert done.chosen_up("cake") == {"diffserv": "diffserv4"}
+    assert done.comparison.mean("cake", "calls up_loss_ratio")["mean"] == 0
+    up, *_, down = (line for line in done.deployment("cake").lines if " cake " in line)
+    assert " diffserv4 " in up
+    assert " diffserv3 " in down
+    advice = "unless keys host or class (its DSCP) tell them who sends it: of CAKE 46 (EF) with its default, 34 (AF41) "
+    assert not any(advice in note for note in done.notes), "one is set"
+    plain = sg.recommend(text, disciplines="cake:diffserv=diffserv3", seeds=1, access=Access(wan="w", margin=0.05))
+    assert plain.comparison.mean(plain.best()[0], "calls up_loss_ratio")["mean"] > 0.1
 
 
 def test_where_the_best_asks_for_other_rates_all_are_ranked_with_these() -> None:

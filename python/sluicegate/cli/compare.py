@@ -106,7 +106,7 @@ def compare(
             out=out,
             progress=progress,
         )
-    if quiet:
+    if quiet and not as_json:
         return
     if as_json:
         print(json.dumps(done.record(), ensure_ascii=False))

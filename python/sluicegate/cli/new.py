@@ -48,6 +48,7 @@ def new(
 
     What is not given has a default; rates must be given. On a terminal, without options, it asks for all of them.
     """
+    from .._core import ScenarioError
     from ..design.access_line import ACCESS, access_line
     from ..io import staged_file
 
@@ -57,6 +58,8 @@ def new(
     counts = {"users": users, "calls": calls, "games": games, "uploads": uploads}
     if out is not None and out.exists():
         raise Refusal(f"{out}: is there already; name another file with -o")
+    if out is not None and not out.parent.is_dir():
+        raise Refusal(f"{out}: there is no folder {out.parent}; make it, or name another file with -o")
     defaults = {"users": 4, "calls": 2, "games": 1, "uploads": 1}
     if all(value is None for value in (*given.values(), *counts.values())) and sys.stdin.isatty():
         kind = typer.prompt(f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True)
@@ -83,7 +86,10 @@ def new(
         if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].mean):
             raise Refusal(f'--{name}: say the rate of the {name}load, such as --{name} "{HINTS[name]}"')
     numbers = {name: defaults[name] if count is None else count for name, count in counts.items()}
-    text = access_line(down=given["down"], up=given["up"] or "", rtt=given["rtt"], access=kind, **numbers)
+    try:
+        text = access_line(down=given["down"], up=given["up"] or "", rtt=given["rtt"], access=kind, **numbers)
+    except ScenarioError as error:  # which begins with the argument's name
+        raise Refusal(f"--{error}" if str(error).startswith((*given, *numbers)) else str(error)) from None
     if out is None:
         print(text, end="")
         return

@@ -134,12 +134,10 @@ def recommend(
     # What a learnt scenario does not know, and no override states, may decide.
     open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
     depends = answers_for(open_ends, done.best(), lambda key, value: recommended([(key, value)], None, False))
-    if quiet:
-        return
     if as_json:
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
-    else:
+    elif not quiet:
         print_recommendation(done, out, everything, file, stated)
         for sentence in depends:
             print(sentence)
@@ -282,7 +280,10 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
         for line in found.text().splitlines():
             print(f"  {line}")
         if command := done.command(label, file, sets):
-            print("the same lines, and with --format in the files of routers:")
+            from ..deploy import formats
+
+            known = " or ".join(name for name in formats.fitting(found) if name != "tc")
+            print(f"the same lines, and with --format {known} in the files of routers:")
             print(f"  {command}")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
             print(f"the same for {', '.join(others)}: --disciplines NAME")

@@ -112,7 +112,7 @@ def run(
                     exported.write(result, folder, Path(name).stem)
             else:
                 exported.write(result, None, Path(name).stem)
-    if quiet:
+    if quiet and not as_json:
         return
     if as_json:
         record = {"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}

@@ -68,7 +68,7 @@ def sweep(
             cluster=cluster,
             progress=lambda done, total, _point: progress(done, total, f"{done} of {total}"),
         )
-    if quiet:
+    if quiet and not as_json:
         return
     if as_json:
         print(json.dumps({"summary": done.summary, "totals": done.totals.to_dicts()}, ensure_ascii=False))

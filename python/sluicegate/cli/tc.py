@@ -57,7 +57,10 @@ def tc(
     from .. import scenario
     from ..deploy import Undeployable, access, dummynet, formats, linux, linux_bpf
     from ..deploy.target import Position, find_link, interface
+    from ..experiments import suited
+    from ..experiments.margin import shapers
     from ..io import staged
+    from ..paths import REVERSE
 
     if bpf and freebsd:
         raise Refusal("--bpf is for Linux: leave out --freebsd")
@@ -80,10 +83,13 @@ def tc(
         interface(dev)
     except Undeployable as error:
         raise Refusal(f"--dev: {error}") from None
-    resolved = scenario.check(file, sets=parse_sets(sets))
+    stated, chosen = parse_sets(sets), list[str]()
+    if line is not None:
+        stated, chosen = suited.completed(file, stated, shapers(line.part(access.DOWN), line.part(REVERSE)))
+    resolved = scenario.check(file, sets=stated)
     try:
         if line is not None:
-            done = access.lines(resolved, line)
+            done = access.lines(resolved, line).remarked(chosen)
         elif bpf:
             linux_bpf.parameters(resolved, link)  # refuses what has no object, though tc has lines
             done = linux_bpf.lines(resolved, dev, link, out)

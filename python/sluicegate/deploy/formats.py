@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..quantities import in_base_unit
@@ -181,6 +182,8 @@ def openwrt(done: Deployment) -> str:
         rates.append(in_base_unit(_rate(shaper.value("bandwidth") or shaper.value("rate"))))
         queues.append((lines[-1], shaper))
     (up, shaper), (down, _) = queues
+    if down.dev[:4] != "ifb4":  # another place, where other values hold, such as nat
+        raise Undeployable("OpenWrt's SQM makes an ifb device for the download itself: leave out --lan")
     if up.kind not in SQM:
         raise Undeployable(f"OpenWrt's SQM has no script for {up.kind}, only for {', '.join(SQM)}")
     options = {
@@ -198,8 +201,7 @@ def openwrt(done: Deployment) -> str:
         options["linklayer"] = "none"
     text = "config queue 'sluicegate'\n" + "".join(f"\toption {key} '{value}'\n" for key, value in options.items())
     framing = "framing stands in both opts, which come last" if up.kind == "cake" else ""
-    lan = "SQM makes an ifb device for the download itself: --lan is not needed" if down.dev[:4] != "ifb4" else ""
-    return text + _remarks(done, list(filter(None, (framing, lan))))
+    return text + _remarks(done, list(filter(None, (framing,))))
 
 
 def networkmanager(done: Deployment) -> str:
@@ -226,6 +228,16 @@ FORMATS: dict[str, Callable[[Deployment], str]] = {
     "tc": Deployment.text, "networkd": networkd, "nixos": nixos, "openwrt": openwrt, "networkmanager": networkmanager,
 }  # fmt: skip
 """What `sluicegate tc --format` takes."""
+
+
+def fitting(done: Deployment) -> list[str]:
+    """The formats that have words for these lines."""
+    found = []
+    for name, written in FORMATS.items():
+        with suppress(Undeployable):
+            written(done)
+            found.append(name)
+    return found
 
 
 def _rate(word: str) -> str:

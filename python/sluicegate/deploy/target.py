@@ -175,8 +175,8 @@ def one_way(resolved: Mapping[str, Any], link: str | None) -> str:
     forward, back = (find_link(resolved, each) for each in ("bottleneck", REVERSE))
     return (
         f"only one direction: the link {forward.name}, {forward.shown_rate}, which on an access line is the download; "
-        f"the upload, link {back.name}, {back.shown_rate}, is missing: --wan NAME gives both, --link {back.name} that "
-        "one"
+        f"the upload, link {back.name}, {back.shown_rate}, is missing: --wan NAME gives both, "
+        f"`sluicegate tc` with --link {back.name} that one"
     )
 
 

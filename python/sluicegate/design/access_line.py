@@ -155,7 +155,7 @@ def access_line(
             (f'packet_size = "{length} B"', size),
         ]
         parts.append(_flows("calls down", "udp", "what the others say", call))
-        here = "what is said here; class = 34 where the program marks its packets (AF41)"
+        here = "what is said here; class = 34 where programs mark it AF41, which CAKE honours with diffserv4"
         parts.append(_flows("calls up", "udp", here, [*call, REVERSE]))
     if games:
         game = [(f"count = {games}", "at a time"), ('rate = "100 kbit/s"', "the state of the game, 60 times a second")]

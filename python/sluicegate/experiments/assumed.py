@@ -62,7 +62,10 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
                 more = ""
                 if above:
                     more = f"; it sends more than its fair share of {_shares(traffic, groups)}, and queues for "
-                    more += "each flow drop the rest, unless keys host or class (its DSCP) tell them who sends it"
+                    more += "each flow drop the rest"
+                    if not any(group.flow.get("class") or group.flow.get("host") for group in groups):
+                        more += ", unless keys host or class (its DSCP) tell them who sends it: of CAKE 46 (EF) with "
+                        more += "its default, 34 (AF41) with diffserv4"
                 wants = "little loss and delay are assumed to be wanted"
                 talk.setdefault(f"by {told} a call or a game: {wants}{more}", []).append(name)
             base = max(group.path.rtt.typical_ns for group in groups) / 2

@@ -9,16 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import _core
+from .. import _core, scenario
 from ..design.footing import footing
 from ..paths import REVERSE, Place, places, queue_at
 from ..quantities import in_base_unit, toml_text
-from ..traffic import Traffic, typical_rtt_ns
+from ..traffic import TALK_DSCP, Traffic, typical_rtt_ns
 from ..traps import targets
 from .disciplines import Choice
 
 UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
 """Disciplines whose defaults are for any link; where a trap says that they do not fit this one, it gives a value."""
+
+ONLY_DIFFSERV4 = TALK_DSCP.keys() - {44, 46}
+"""DSCPs of calls that are best effort to CAKE with its default, diffserv3, which knows VOICE-ADMIT and EF alone of
+these; with diffserv4 they have tins of their own."""
 
 LEAST_BUFFER = 50
 """Packets: the least buffer that is chosen, where rate times round trip is less; ns-2's Drop Tail has it."""
@@ -37,6 +41,26 @@ def fitted(
     up = suited_reverse(text, name, sets, traffic, choice)
     more = (*choice.more, *reverse_queue(text, sets, choice, up))
     return replace(choice, values=(*down.items(), *choice.values), more=more), down, up
+
+
+def completed(file: str, sets: Sets, shapers: Sets) -> tuple[list[tuple[str, str]], list[str]]:
+    """These overrides of an access line's scenario with what `fitted` gives its discipline in these shapers, or in
+    those that the scenario has, and what is said of that. Raises what `scenario.resolve` does."""
+    resolved = scenario.resolve(file, sets)
+    network, discipline = resolved["network"], resolved["queue"]["discipline"]
+    if REVERSE not in network or not _declared(discipline):
+        return list(sets), []
+    given = scenario.subject(file, sets=list(sets))
+    text, name = given.text(), given.name
+    within = [*sets] if "shaper" in network or "shaper" in network[REVERSE] else [*sets, *shapers]
+    traffic = Traffic(scenario.resolve(file, within))
+    choice, down, up = fitted(text, name, within, traffic, Choice(discipline, discipline))
+    said = [
+        f"chosen for the {way}: {', '.join(f'{key} = {value}' for key, value in values.items())}"
+        for way, values in (("link" if up is None else "download", down), ("upload", up))
+        if values
+    ]
+    return [*sets, *choice.sets], said
 
 
 def suited(text: str, name: str, sets: Sets, traffic: Traffic, choice: Choice) -> dict[str, str]:
@@ -102,7 +126,10 @@ def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice
     there = traffic.at[place.name]
     if choice.name in UNTUNED:
         queue = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)
-        return {key: value for key, value in targets.advised(queue, place, there).items() if key not in stated}
+        wanted = targets.advised(queue, place, there)
+        if choice.name == "cake" and any(group.flow.get("class") in ONLY_DIFFSERV4 for group in there):
+            wanted["diffserv"] = "diffserv4"
+        return {key: value for key, value in wanted.items() if key not in stated}
     limit, rtt_ns = buffer(place, typical_rtt_ns(there))
     if "limit" in stated:
         given = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)["limit"]
