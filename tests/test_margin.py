@@ -254,12 +254,13 @@ def test_cake_heeds_the_mark_of_a_call() -> None:
     assert plain.comparison.mean(plain.best()[0], "calls up_loss_ratio")["mean"] > 0.1
 
 
-def test_where_the_best_asks_for_other_rates_all_are_ranked_with_these() -> None:
+def test_where_the_best_asks_for_other_rates_all_are_ranked_with_these(tmp_path: Path) -> None:
     """Under CoDel no rate holds, but under SFQ, which is best here."""
     text = sg.access_line(down="100 Mbit/s", up="20 Mbit/s", users=8, calls=1, uploads=8)
-    run = {"seeds": 1, "duration": "15 s", "warmup": "5 s"}
+    run = {"out": tmp_path / "out", "seeds": 1, "duration": "15 s", "warmup": "5 s"}
     done = sg.recommend(text, disciplines="codel,sfq", goals="web response p50 least", access=Access(wan="w"), **run)  # type: ignore[arg-type]  # fmt: skip
     assert done.best() == ["sfq"]
+    assert sg.Recommendation.read(tmp_path / "out").record() == done.record()
     assert done.line is not None
     assert done.line.margin is not None
     assert done.line.margin.discipline == "sfq"

@@ -18,7 +18,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -31,21 +31,22 @@ from ..envelopes import Envelope, kept, load
 from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
-from ..paths import REVERSE, links, places
+from ..paths import REVERSE, places
 from ..quantities import duration as duration_text
 from ..quantities import two
 from ..result_object import Frames, ResultObject
 from ..scenario import override_texts
 from ..stats import CONFIDENCE
-from ..traffic import Traffic, typical_rtt_ns
+from ..traffic import Traffic
 from ..traps import envelope
+from . import line as lines
 from . import margin as margins
 from . import recommend_page
 from .assumed import assume, beyond
 from .compare import Comparison, Progress, compare
 from .disciplines import Choice, Listed, choices
 from .engine import cores, seed_numbers
-from .margin import Margin
+from .line import Line
 from .ranking import LESS_STATE, MEMORY, distinctions, ranking
 from .suited import fitted
 
@@ -77,10 +78,6 @@ RECORD = "recommendation.json"
 
 SEEDS = 5
 """How many seeds unless told."""
-
-TRIED = ("cake", "fq_codel", "fq_pie")
-"""Disciplines under which rates of shapers are tried, the first that is among those compared, else one that can be
-deployed; what is deployed is looked at again, for not all disciplines make senders slow down as soon."""
 
 MOST_MARGINS = 2
 """How often the disciplines are ranked again with shapers that suit the best."""
@@ -426,7 +423,7 @@ def recommend(
             return fitted(text, name, sets, Traffic(json.loads(_core.check(text, name, sets))), choice)[0]
 
         sets = override_texts(sets)
-        line = _line(network, flows, listed, resolved, access, fit, sets=sets, seeds=seeds, **run)
+        line = lines.today(network, flows, listed, resolved, access, fit, sets=sets, seeds=seeds, **run)
         access = replace(access, margin=None, margin_up=None)
     ranked = partial(
         _ranked, network, flows, given, listed, left_out, goals=goals, deployable=deployable, seeds=seeds, sets=sets,
@@ -438,10 +435,10 @@ def recommend(
             break
         parts = line.margin.parts if line.margin.found else None
         choice = next(each for each in listed if each.label == label)
-        margin = _margin(network, flows, choice, resolved, fit, start=parts, sets=sets, seeds=seeds, **run)
+        margin = lines.under(network, flows, choice, resolved, fit, start=parts, sets=sets, seeds=seeds, **run)
         if not margin.found:
             break
-        line = replace(line, margin=margin, shapers=_shapers(margin))
+        line = replace(line, margin=margin, shapers=lines.shapers(margin))
         done = ranked(line)
     if out is not None:
         done.write(out)
@@ -490,78 +487,6 @@ def _ranked(
         )  # fmt: skip
     return Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
                           access, tuned_up, line, {each.label: each.sets for each in chosen})  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Line:
-    """An access line: how responsive it is as the scenario has it, and what its shapers are to have of its rate.
-
-    `today`: in words; None where it is not known. `margin`: what was tried; None where a margin was given. `shapers`:
-    the overrides that put them into the scenario; none where it has its own. `increase_ns`: of latency under load,
-    today.
-    """
-
-    today: str | None
-    margin: Margin | None
-    shapers: tuple[tuple[str, str], ...]
-    increase_ns: float | None = None
-
-    def text(self) -> list[str]:
-        """What is said of it, in lines."""
-        today = [] if self.today is None else [f"today: {self.today}"]
-        return [*today, *([] if self.margin is None else self.margin.lines())]
-
-    def record(self) -> dict[str, Any]:
-        """As JSON knows it."""
-        margin = None if self.margin is None else self.margin.record()
-        shapers = [list(pair) for pair in self.shapers]
-        return {"today": self.today, "margin": margin, "shapers": shapers, "increase_ns": self.increase_ns}
-
-    @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Line:
-        """What `record` gave."""
-        margin = None if record["margin"] is None else margins.read(record["margin"])
-        shapers = tuple((key, value) for key, value in record["shapers"])
-        return cls(record["today"], margin, shapers, record.get("increase_ns"))
-
-
-def _line(
-    network: scenario.What, flows: scenario.Flows | None, listed: Sequence[Choice], resolved: Mapping[str, Any],
-    access: Access, fit: Callable[[Choice], Choice], *, sets: Sequence[tuple[str, str]], seeds: Sequence[int],
-    **run: Any,
-) -> Line:  # fmt: skip
-    """What an access line is like today, and the shapers that what is recommended is tried in. `fit`: gives a
-    discipline the values that suit the link, its overrides included. Raises what `compare` does."""
-    if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
-        if access.margin is not None:
-            raise _core.ScenarioError("margin: the shapers of the scenario say their rates; leave it out")
-        return Line(None, None, ())
-    own = resolved["queue"]["discipline"]
-    plain = Choice(own, own)
-    now = compare(network, flows, disciplines=[plain], sets=sets, seeds=list(seeds)[: margins.MOST_SEEDS], **run)
-    known = now.responsiveness(own)
-    today, increase = (None, None) if known is None else (f"{own}  {known.text()}", known.increase_ns)
-    if access.margin is not None:
-        return Line(today, None, margins.shapers(access.part(access_line.DOWN), access.part(REVERSE)), increase)
-    names = [choice.name for choice in listed]
-    others = [name for name in names if linux.deployable(name) and name != own]
-    tried = next((name for name in (*TRIED, *others) if name in names), names[-1])
-    choice = next(each for each in listed if each.name == tried)
-    found = _margin(network, flows, choice, resolved, fit, sets=sets, seeds=seeds, **run)
-    return Line(today, found, _shapers(found), increase)
-
-
-def _margin(
-    network: scenario.What, flows: scenario.Flows | None, choice: Choice, resolved: Mapping[str, Any],
-    fit: Callable[[Choice], Choice], **run: Any,
-) -> Margin:  # fmt: skip
-    """The margin of an access line under a discipline. Raises what `compare` does."""
-    return margins.choose(network, flows, choice, links(resolved), typical_rtt_ns(Traffic(resolved).groups), fit, **run)
-
-
-def _shapers(margin: Margin) -> tuple[tuple[str, str], ...]:
-    """The overrides that put its shapers into the scenario; where no rate holds, with the margin of `tc`."""
-    return margins.shapers(*(part or 1 - access_line.MARGIN for part in margin.parts.values()))
 
 
 def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
