@@ -297,6 +297,12 @@ def test_the_page_shows_disciplines_scenarios_and_what_is_missing(made: tuple[Ev
     assert glance.count(report.BEST) == sum(len(each.matters) for each in done.scenarios) + 1, "and the legend"
 
 
+def test_the_page_says_what_is_pooled_and_what_is_a_mean_over_flows(made: tuple[Evaluation, Path]) -> None:
+    done, _ = made
+    assert done.page is not None
+    assert report.lengths(done)["Delays"] in done.page.read_text("utf-8").replace("&#39;", "'")
+
+
 def test_tables_stand_beside_the_page_and_are_read_again(made: tuple[Evaluation, Path]) -> None:
     done, out = made
     assert done.page is not None

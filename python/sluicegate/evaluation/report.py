@@ -42,6 +42,11 @@ FEW = 6
 
 DONE = {"done": "yes", "partly": "partly", "text": "in the manual", "not done": "not done"}
 
+DELAYS = (
+    "mean and percentiles of a group are means over its flows of each flow's own; delay variation and distributions "
+    "pool the packets of all its flows, so that where flows differ a variation can exceed the p99 beside it"
+)
+
 HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
 LEGEND = (
     f"{BEST} the best; {TIED} not told apart from it: the 95 % interval of the difference to the best, paired by seed, "
@@ -292,7 +297,7 @@ def lengths(done: Outcome) -> dict[str, str]:
         whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
         runs += f": not the suite's own {whole}, so that intervals are wider and slow effects may not show"
     changed = ", ".join(done.summary.get("sets", ()))
-    return {"Runs": runs, "Goodput": done.suite.periods} | (
+    return {"Runs": runs, "Goodput": done.suite.periods, "Delays": DELAYS} | (
         {"Changed": f"{changed}: these are not the suite's own scenarios"} if changed else {}
     )
 

@@ -50,6 +50,7 @@ TABLE = """
 2.5 | must | a setup without losses of its own | done | hosts and their links drop nothing
 2.5 | should | goodput obtained frequently | done | every second
 2.6 | should | end-to-end latency and its variation (RFC 5481: against the least delay) | done | in every table, for each kind of traffic
+2.6 | should | delay variation (PDV, RFC 5481) of packets from the same flow | partly | of a group: the packets of all its flows are pooled, so that it also holds what flows differ by; by flow where a group has one
 2.7 | recommended | goodput at least every K·minRTT, K = 10 | done | every second, ten base round trips of 100 ms; with a round trip of 5 ms that is 200 of them, with 560 ms less than two
 2.7 | must | disclose the period of measurement | done | a second, in the report's description
 2.7 | should | the same periods for all schemes | done | a second for all
