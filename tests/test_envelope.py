@@ -419,9 +419,35 @@ def test_check_and_recommend_tell_of_ones_own_with_its_values(
     some = ("--disciplines", f"{label},codel", "--seeds", "1", "--set", "run.duration=3 s", "--envelopes", "out")
     done = sluicegate("recommend", "s.toml", *some)
     assert (done.returncode, said in done.stdout) == (0, True), done.stderr
+    missing = "hold none of short.py:Short with these values, but of short.py:Short:target_ms=200"
+    assert missing in sluicegate("check", "s.toml", "--envelopes", "out").stderr
+    done = sluicegate("recommend", "s.toml", "--disciplines", "short.py:Short,codel", *some[2:])
+    assert missing in done.stdout, done.stderr
     for place in ("nowhere", "s.toml"):
         refused = sluicegate("check", "s.toml", "--envelopes", place)
         assert (refused.returncode, place in refused.stderr, "envelope" in refused.stderr) == (2, True, True)
+
+
+def test_ones_own_is_known_however_its_path_is_spelt(
+    sluicegate: Program, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Measured from one folder by its whole path, and named from another, and from the scenario's."""
+    (own.parent / "other").mkdir()
+    monkeypatch.chdir(own.parent / "other")
+    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6)
+    done = sg.envelope(f"{own}:Short:target_ms=200", grid=grid, promise="20 ms", out="../out")
+    label = "short.py:Short:target_ms=200"
+    assert done.disciplines == [label], "file and class"
+    said = f"lies outside the envelope of {label}: packets wait for about"
+    values, folder = ("--set", "queue.python.target_ms=200"), ("--envelopes", "out")  # commands run above "other"
+    for from_file, from_here in (("../short.py", "short.py"), ("./../other/../short.py", "./short.py"), (own, own)):
+        Path("s.toml").write_text(scenario(f"{from_file}:Short", 2e6, 10, 30e6))
+        assert said in sluicegate("check", "other/s.toml", *values, *folder).stderr, from_file
+        more = ("--set", f"queue.discipline={from_here}:Short")
+        assert said in sluicegate("check", "other/s.toml", *values, *more, *folder).stderr, from_here
+        some = ("--disciplines", f"{from_here}:Short:target_ms=200,codel", "--seeds", "1", "--set", "run.duration=3 s")
+        answer = sluicegate("recommend", "other/s.toml", *some, *folder)
+        assert "lies outside the envelope of" in answer.stdout, answer.stderr
 
 
 def test_the_command_writes_a_report(sluicegate: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

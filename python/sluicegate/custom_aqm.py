@@ -203,6 +203,10 @@ class Maker:
                 return name
         raise AssertionError("there are more names than factories")
 
+    def located(self, reference: str) -> str:
+        """What was made for `reference`, as the function `located` names it."""
+        return next((located(*key) for key in self._loaded if key[0] == reference), reference)
+
     def summary(self, raw: RawRun) -> RawRun:
         """What a run gave, whose summary then says what was made."""
         own = {"own_discipline": self.about, "own_ends": self.own_ends}
@@ -349,7 +353,7 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
     place, _, name = reference.rpartition(":")
     if not place.endswith(".py") or not name.isidentifier():
         raise ScenarioError(f'no such {what}; one written in Python is named "path.py:Class"')
-    path = Path(file).parent / place if file is not None else Path(place)
+    path = _path(place, file)
     try:
         source = path.read_bytes()
     except OSError as error:
@@ -371,6 +375,17 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
         hint = f'; did you mean "{near[0]}"?' if near else ""
         raise ScenarioError(f"{path} has no class or function {name}{hint}")
     return found, hashlib.sha256(source).hexdigest()
+
+
+def located(reference: str, file: str | None = None) -> str:
+    """`path.py:Name` with the whole path, however it was spelt; what names no file stays as it is."""
+    place, _, name = reference.rpartition(":")
+    return f"{_path(place, file).resolve()}:{name}" if place.endswith(".py") else reference
+
+
+def _path(place: str, file: str | None) -> Path:
+    """A file that the scenario's `file`, if any, names."""
+    return Path(file).parent / place if file is not None else Path(place)
 
 
 def _digest(kind: type) -> str | None:

@@ -257,10 +257,15 @@ def check(
     about = subject(network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed)
     text = about.text()
     with about.told():
-        resolved: dict[str, Any] = json.loads(_core.check(text, about.name, about.sets, custom_aqm.Maker(about.queue)))
+        maker = custom_aqm.Maker(about.queue)
+        resolved: dict[str, Any] = json.loads(_core.check(text, about.name, about.sets, maker))
     check_goals(resolved, text, about.name)
     warn_unused([_core.unused(text, about.name, about.sets)])
-    warn(traps.of_scenario(resolved, envelopes=None if envelopes is None else load(envelopes)), TrapWarning)
+    measured = None
+    if envelopes is not None:
+        name = resolved["queue"]["discipline"]
+        measured = {label: each.spelt(maker.located(name), name) for label, each in load(envelopes).items()}
+    warn(traps.of_scenario(resolved, envelopes=measured), TrapWarning)
     return resolved
 
 

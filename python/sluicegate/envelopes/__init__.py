@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -84,13 +84,17 @@ class Distance:
 class Envelope:
     """What was measured of a discipline: rates in bit/s, numbers of flows, round trips in ns, and for each combination,
     in this order, what came of it; None where it was not measured. `sets`: the overrides of a scenario that choose the
-    discipline with the values that were measured."""
+    discipline with the values that were measured; of one of a person's own, with the whole path of its file."""
 
     rates: tuple[float, ...]
     flows: tuple[float, ...]
     trips: tuple[float, ...]
     measured: tuple[Measured | None, ...]
     sets: Sets = ()
+
+    def spelt(self, name: str, other: str) -> Envelope:
+        """The same, with `other` in place of the discipline's name if that is `name`."""
+        return replace(self, sets=tuple((key, other if value == name else value) for key, value in self.sets))
 
     def cell(self, rate: int, flows: int, trip: int) -> Measured | None:
         """The cell with these places on the axes."""

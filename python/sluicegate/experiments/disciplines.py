@@ -45,6 +45,12 @@ class Choice:
         values = ((f"queue.{table}.{key}", value) for key, value in self.values)
         return ("queue.discipline", self.name), *values, *self.more
 
+    @property
+    def located(self) -> tuple[tuple[str, str], ...]:
+        """The same, with the whole path of a file that is named from the working directory."""
+        (key, name), *rest = self.sets
+        return (key, custom_aqm.located(name)), *rest
+
     def check(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """The scenario with this discipline and every default filled in; `own_discipline` says what was made of one in
         Python, which is made once to see that it can be. `sets` come before its own overrides.

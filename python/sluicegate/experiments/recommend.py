@@ -406,7 +406,7 @@ def recommend(
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
     interface(dev)
-    measured = kept() | ({} if envelopes is None else load(envelopes))
+    measured = None if envelopes is None else load(envelopes)
     given = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
     text, name, own = given.text(), given.name, given.sets
     with given.told():
@@ -503,14 +503,17 @@ def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
 
 
 def _outside(
-    traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]], measured: Mapping[str, Envelope]
-) -> Iterator[str]:
+    traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]],
+    measured: Mapping[str, Envelope] | None,
+) -> Iterator[str]:  # fmt: skip
     """A note on each discipline whose envelope the first link under study lies outside of, and one on all that have
-    other values here than were measured."""
+    other values here than were measured. `measured`: beside those of defaults; None where none were given."""
     place = places(traffic.resolved)[0]
     there, others = traffic.at[place.name], []
     for choice in listed:
-        if (known := measured.get(choice.label)) is None:
+        if (known := _envelope(choice, measured or {})) is None:
+            if measured is not None and ":" in choice.name:
+                yield envelope.missing(choice.label, measured)
             continue
         if not tuned[choice.label]:
             yield from filter(None, [envelope.sentence(choice.label, known, place, there)])
@@ -519,6 +522,14 @@ def _outside(
     if others:
         lies = f"{envelope.load(place, there)} lies outside the envelope of the defaults"
         yield f"{lies} of {', '.join(others)}, by these factors; they have values for this link here"
+
+
+def _envelope(choice: Choice, measured: Mapping[str, Envelope]) -> Envelope | None:
+    """That of a discipline with these values: of one in a file by the file, however it is spelt; else by its label."""
+    if ".py:" not in choice.name:
+        return (kept() | dict(measured)).get(choice.label)
+    wanted = {*replace(choice, more=()).located}
+    return next((each for each in measured.values() if {*each.sets} == wanted), None)
 
 
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:

@@ -45,9 +45,9 @@ TRAPS = (
 
 def of_scenario(resolved: Resolved, real: bool = False, envelopes: Mapping[str, Envelope] | None = None) -> list[str]:
     """What a resolved scenario shows before it runs. `real`: in real time, whatever a simulation would take.
-    `envelopes`: beside those of the disciplines' defaults."""
+    `envelopes`: beside those of the disciplines' defaults; told is then when a discipline of one's own has none."""
     traffic = Traffic(resolved)
-    found: list[Iterable[str]] = [*(each(traffic) for each in TRAPS), envelope.beyond(traffic, envelopes or {})]
+    found: list[Iterable[str]] = [*(each(traffic) for each in TRAPS), envelope.beyond(traffic, envelopes)]
     network = resolved["network"]
     ways = {f"network.{REVERSE}": network.get(REVERSE, {})}
     ways |= {f"network.links.{number}": link for number, link in enumerate(network.get("links", ()))}

@@ -28,16 +28,26 @@ PACKET = 1500
 """Bytes of the packets with which envelopes were measured."""
 
 
-def beyond(traffic: Traffic, own: Mapping[str, Envelope]) -> Iterator[str]:
+def beyond(traffic: Traffic, own: Mapping[str, Envelope] | None = None) -> Iterator[str]:
     """A link and a load that lie far outside the envelope of the discipline with these values. `own`: envelopes beside
-    those of defaults, such as of a discipline of one's own."""
+    those of defaults, such as of a discipline of one's own; None where none were given."""
     name = traffic.queue["discipline"]
-    listed = [(label, each) for label, each in ({**kept(), **own}).items() if ("queue.discipline", name) in each.sets]
-    for place, there, packet in traffic.meetings():
+    every = {**kept(), **(own or {})}
+    listed = [(label, each) for label, each in every.items() if ("queue.discipline", name) in each.sets]
+    for number, (place, there, packet) in enumerate(traffic.meetings()):
+        asked = number == 0 and own is not None and ":" in name
+        if asked and not any(_is_measured(traffic, each.sets, place, packet) for _, each in listed):
+            yield missing(name, own or {})
         for label, each in listed:
             if (said := sentence(label, each, place, there)) and _is_measured(traffic, each.sets, place, packet):
                 yield f"{said}; give it values for this link, or choose another discipline"
                 return
+
+
+def missing(label: str, own: Mapping[str, Envelope]) -> str:
+    """What to say where the envelopes that were given have none of a discipline of one's own."""
+    there = ", ".join(own)
+    return f"the envelopes that were given hold none of {label} with these values, but of {there}"
 
 
 def outside(envelope: Envelope, place: Place, there: Sequence[Group]) -> Distance | None:

@@ -88,7 +88,7 @@ def envelope(
     >>> done.cells.select("rate_bps", "flows", "rtt_ns").rows()
     [(1000000, 1, 30000000), (1000000, 10, 30000000)]
     """
-    chosen = list(choices(",".join(known()) if disciplines == "all" else disciplines))
+    chosen = _labelled(choices(",".join(known()) if disciplines == "all" else disciplines))
     numbers = seed_numbers(seeds)
     check_workers(jobs, executor, cluster)
     longest = None if promise is None else quantity("promise", promise, "network.delay")
@@ -104,6 +104,17 @@ def envelope(
         if out is not None:
             done.write(out)
     return done
+
+
+def _labelled(chosen: list[Choice]) -> list[Choice]:
+    """Disciplines in files by file and class alone, without the folders that lead there, where that is enough."""
+    short = [
+        each.label.replace(each.name, Path(each.name).name, 1) if ".py:" in each.name else each.label for each in chosen
+    ]
+    return [
+        replace(each, label=label) if short.count(label) == 1 else each
+        for each, label in zip(chosen, short, strict=True)
+    ]
 
 
 def _runs(choice: Choice, grid: Grid, longest: int | None) -> Iterator[Run]:
@@ -174,7 +185,7 @@ def _summary(chosen: list[Choice], grid: Grid, seeds: list[int], longest: int | 
         "version": _core.version(),
         "suite": "envelope",
         "disciplines": [
-            {"label": each.label, "name": each.name, "sets": [list(pair) for pair in each.sets]} for each in chosen
+            {"label": each.label, "name": each.name, "sets": [list(pair) for pair in each.located]} for each in chosen
         ],
         "rates_bps": grid.rates,
         "flows": grid.flows,
