@@ -145,6 +145,30 @@ def test_edges_are_open_where_the_grid_or_what_was_measured_ends() -> None:
     assert longest.high == 1e9
 
 
+def test_the_longest_of_several_ranges_is_marked() -> None:
+    several, one = line((1, 1), (0.5, 1), (1, 1), (1, 1)).edges(1, 30e6), line((0.5, 1), (1, 1), (1, 1)).edges(1, 30e6)
+    assert several is not None
+    assert one is not None
+    assert (several.others, page.edges_text(several).endswith("to ≥ 1 Gbit/s *")) == (True, True)
+    assert (one.others, "*" in page.edges_text(one)) == (False, False)
+    assert page.edges_text(edges("red", 1000, 5)).endswith("*"), "1 to 10 Mbit/s, and 35 Mbit/s to 10 Gbit/s"
+
+
+def test_an_open_end_is_a_bound_and_no_edge() -> None:
+    """A parameter moves a region where an end surely moves by more than chance does."""
+    apart = page._apart
+    closed, open_ = Edges(1e6, 1e8, False, False), Edges(1e6, 1e8, True, True)
+    assert not apart(closed, Edges(1.2e6, 0.8e8, False, False))
+    assert apart(closed, Edges(1e6, 1.6e8, False, False))
+    assert apart(closed, Edges(0.6e6, 1e8, False, False))
+    assert not apart(open_, Edges(0.5e6, 2e8, False, False)), "the open one may go as far"
+    assert apart(open_, Edges(1e6, 0.5e8, False, False)), "goes no further than half of what the open one does"
+    assert apart(Edges(2e6, 1e8, False, False), open_)
+    assert not apart(open_, Edges(1e5, 1e9, True, True)), "not measured is not moved"
+    assert apart(None, closed)
+    assert not apart(None, None)
+
+
 def test_no_promise_excuses_400_ms() -> None:
     assert Measured(1, 399e6, 1e9).kept
     assert not Measured(1, 401e6, 1e9).kept

@@ -122,7 +122,7 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
     )
     yield "![The cells in which each discipline keeps its promise](images/envelopes.png)\n"
     yield "### Rates between which the promise is kept\n"
-    yield f"With a round trip of {trips[len(trips) // 2]}. ≤ and ≥: as far as was measured. –: nowhere.\n"
+    yield f"With a round trip of {trips[len(trips) // 2]}. {page.ENDS}\n"
     yield from table(quoted(page.regions(kept())))
     yield f"\n{decades()}"
     yield "\n### Beside a calculation\n"

@@ -56,12 +56,13 @@ class Measured(NamedTuple):
 @dataclass(frozen=True)
 class Edges:
     """The rates between which a discipline keeps its promise, in bit/s. An end at which the grid ends, or what was
-    measured, is open."""
+    measured, is open. `others`: whether it does so in other, shorter ranges, too."""
 
     low: float
     high: float
     open_low: bool
     open_high: bool
+    others: bool = False
 
     @property
     def decades(self) -> float:
@@ -109,7 +110,8 @@ class Envelope:
             last = next((place for place in range(first, len(good)) if not good[place]), len(good)) - 1
             low, high = (self._edge(*way, flows, trip) for way in ((first, first - 1), (last, last + 1)))
             found.append(Edges(low or self.rates[first], high or self.rates[last], low is None, high is None))
-        return max(found, key=lambda each: each.decades, default=None)
+        longest = max(found, key=lambda each: each.decades, default=None)
+        return longest if longest is None else replace(longest, others=len(found) > 1)
 
     def _edge(self, good: int, bad: int, flows: float, trip: float) -> float | None:
         """The rate at which the promise ends between a cell that keeps it and its neighbour that does not; None where
