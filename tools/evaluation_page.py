@@ -41,7 +41,8 @@ PAGES = {
         "evaluation-results.md", "evaluation-rfc7928.md", "evaluate.md", "All disciplines under RFC 7928", "RFC 7928",
         "All that RFC 7928 asks of who characterizes a queue discipline, in its order, with its own word, and what "
         "`sluicegate evaluate` does of it. What it asks of who proposes a discipline is here asked of the manual.",
-        "As Fig. 4 of the RFC has it.",
+        "As Fig. 4 of the RFC has it. What it lists besides, parameters and stability (8.3), should be discussed, "
+        "and has no scenario of its own.",
     ),
     congestion_control.SUITE.name: Pages(
         "evaluation-congestion-control.md", "evaluation-rfc5033.md", "evaluate-congestion-control.md",

@@ -30,6 +30,7 @@ WEIGHTS = {
     "8.2.4": "not in Fig. 4: can be used",
     "8.2.5": "must be considered",
     "8.2.6": "must be considered",
+    "8.3": "should be discussed",
     "9.1": "is recommended",
     "9.2": "may be considered",
     "10.2": "may be considered",
@@ -51,11 +52,11 @@ TABLE = """
 2.5 | should | goodput obtained frequently | done | every second
 2.6 | should | end-to-end latency and its variation (RFC 5481: against the least delay) | done | in every table, for each kind of traffic
 2.6 | should | delay variation (PDV, RFC 5481) of packets from the same flow | partly | of a group: the packets of all its flows are pooled, so that it also holds what flows differ by; by flow where a group has one
-2.7 | recommended | goodput at least every K·minRTT, K = 10 | done | every second, ten base round trips of 100 ms; with a round trip of 5 ms that is 200 of them, with 560 ms less than two
+2.7 | recommended | goodput at least every K·minRTT, K = 10 | partly | every second whatever the round trip: K is 10 with the 100 ms of most scenarios, 200 with 5 ms, 5 with 200 ms, less than 2 with 560 ms
 2.7 | must | disclose the period of measurement | done | a second, in the report's description
 2.7 | should | the same periods for all schemes | done | a second for all
 2.7 | recommended | delays of each packet | partly | for all groups of flows; for phases samples of the queue
-2.7 | should | distribution functions of the metrics | done | goodput of flows by the second, delays, losses by the second, completion and page load times: the table `distributions`; the first two are drawn
+2.7 | should | distribution functions of the metrics | done | goodput of flows by the second, delays, losses by the second, completion and page load times: the table `distributions`. Goodput and delays are drawn, but not of scenarios that are run at several points
 2.7 | may | the course over time where parameters vary | done | `varying-congestion`, `varying-capacity`; for `varying-capacity-fast` within one cycle, the mean of all
 2.7 | may | graphs of delay and goodput with ellipses | done | every scenario but those over round trips and targets, which have curves
 3.1 | should | symmetric and asymmetric bottlenecks | done | `asymmetric`; all others are symmetric
@@ -70,7 +71,7 @@ TABLE = """
 4.1 | should | describe the setup, with versions | done | summary.json and the report
 4.1 | may | make setup and results public | done | the page of all results; the package
 4.1 | should | real systems, or event-driven simulation | done | simulation
-4.2 | may | queue-level metrics besides | done | rows `link`, and those of phases
+4.2 | should | queue-level metrics besides: utilization, delay, size of the queue, drops and marks, and what is the discipline's own | partly | rows `link`, and those of phases: utilisation, delay, losses and marks; neither the size of the queue nor what is the discipline's own
 4.2 | must | an evaluation primarily by end-to-end metrics | done | the overview has those of flows, but for the delay in a phase and the loss of ACKs
 4.3 | must | compare by performance and by deployment | partly | What each discipline needs; deployment is not scored
 4.3.1 | should | compare in the scenarios of Section 13 | done | all of its scenarios
@@ -88,6 +89,7 @@ TABLE = """
 4.5 | may | repeat Section 6.2 with ECN | done | `ecn`, beside `round-trips`
 4.6 | must | discuss scheduling with the discipline | partly | `scheduling` runs it in two classes; the reference says which disciplines schedule
 4.6 | may | say whether it drops at enqueue or at dequeue | text | the reference of disciplines
+4.6 | should | scenarios of their own for schedulers that give priority to flows | not done | out of the RFC's scope, as it says; those disciplines are run in the scenarios of all others
 5.1.1 | must | one NewReno transfer, initial window 3 | done | `friendly`
 5.1.1 | may | other TCP-friendly controls, such as TFRC | not done | TFRC is not there
 5.1.2 | must | a long transfer and one of more than 10 and less than 100 packets, initial window 3 or 10 | done | `initial-windows`: 20 short ones of each
@@ -98,12 +100,15 @@ TABLE = """
 5.3 | must | a UDP flow above the capacity | done | `unresponsive`
 5.3 | must | a UDP flow of half to all of the capacity beside NewReno | done | `unresponsive-friendly`
 5.4 | may | LEDBAT beside NewReno, target 5 ms, gain 10 | done | `less-than-best-effort`
+5.4 | may | other TCP-friendly controls beside it | not done | TFRC is not there
 5.4 | may | other less-than-best-effort controls | not done | LEDBAT is the only one there
 6.1 | should | a set of round trips, such as 5 to 200 ms | done | `one-round-trip`
+6.1 | should | different round trips of paths that share the bottleneck | done | `round-trips`: 100 ms beside 5 to 560 ms, as Section 6.2 has it
 6.1 | should | unfairness where round trips are the same | done | `one-round-trip`, at 100 ms also in `round-trips`
 6.2 | must | two flows, 100 ms and 5 to 560 ms | done | `round-trips`
 6.2 | must | the same congestion control for both | done | `round-trips`
 6.3 | must | both goodputs, their ratio, and the drop rate of each | done | `round-trips`, `ecn`, `packet-sizes`
+7.1 | should | bring bursts under control: neither peaks of delay nor many drops of flows that go on | partly | `bursts-1` to `bursts-4` have the 99th percentile of delay and the losses of each kind of traffic; what is enough of both is not judged
 7.1 | may | the influence of the buffer's size | not done | `--set queue.limit=40 --only 7.2` shows it
 7.2 | must | web, CBR, bursty video and bulk in four mixes | done | `bursts-1`, `bursts-2`, `bursts-3`, `bursts-4`
 7.2 | should | six connections, initial window 10; pages of 50 objects of 1 kB at least | done | `bursts-1` to `bursts-4`
@@ -122,6 +127,7 @@ TABLE = """
 8.2.6 | may | realistic patterns of capacity | not done | not in the suite; `lte` and `wifi` have traces
 8.2.6 | may | bursts under varying capacity | not done |
 8.3 | should | a theory of the control law and its stability, also of what tunes itself | partly | for RED, PI and CHOKe; sensitivity to targets in `targets`
+8.3 | must | signals that do not work against the dynamics of the transports | partly | loss synchronization, and intervals between losses, beside the goodput of Reno, CUBIC, LEDBAT and Prague; nothing is judged
 8.3 | should | stability where a path has several queues | done | `two-queues`
 9.1 | recommended | VoIP both ways, six web users, CBR, adaptive video and five bulk transfers | partly | `traffic-mix`; the video's chunks come later on a slow path, but stay as large
 9.1 | may | other mixes; completion times, latency and jitter for each kind | done | `traffic-mix` has these metrics; no other mixes
@@ -132,11 +138,16 @@ TABLE = """
 9.2 | may | the mix of 9.1 in both directions | not done |
 10.2 | may | flows A over two queues, B over the second, equally many, mild congestion | done | `two-queues`: three and three
 10.2 | may | the same scheme; with other values; two schemes | done | `two-queues`: the same at both, another target at the second, PIE or Drop Tail there
+10.2 | may | other levels of congestion | not done | `--set flows.*.count=7 --only 10.2` runs one
 10.2 | recommended | the metrics of 8.2 | done | `two-queues`
 11.1 | should | pseudocode, inputs, computations and timers | text | a source file for each discipline that reads like its paper; its page in the reference
 11.2 | should | what depends on the device | partly | What each discipline needs says what is derived from the link; the page on BPF what the kernel gives
+12.1 | should | no tuning of parameters in common cases | partly | run with defaults, but for the buffer, and for targets that are lengths of the queue; What each discipline needs says which. The envelope of each discipline says on which links its defaults do
+12.1 | should | expose only parameters that control what a discipline does as a whole | not done | each has all the parameters of its paper or of Linux; What each discipline needs lists them
+12.1 | must | adapt by itself what conditions would make one tune | partly | shown, not judged: `varying-congestion`, `varying-capacity` and `varying-capacity-fast` with the same values in all phases; the envelope of each discipline
 12.2 | should | describe the parameters, and which need tuning | text | the reference of disciplines; What each discipline needs
 12.2 | should | justify fixed parameters | text | the tables of deviations in the reference
+12.2 | may | what comes of it where parameters are not tuned | text | the envelope of each discipline
 12.2 | must | disclose values tuned from outside | done | What each discipline needs
 13 | may | the weight of each scenario | done | beside each scenario, `evaluate --list`
 """  # noqa: E501
