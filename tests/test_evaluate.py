@@ -247,6 +247,27 @@ def test_what_may_be_luck_is_a_tie() -> None:
     assert report.counts(done) == {"best": (1, 1), "close": (1, 1), "paired": (0, 1), "far": (0, 1)}
 
 
+def test_set_ups_of_their_own_have_their_own_numbers() -> None:
+    """One direction only is seen beside both; the count has the mean over the three."""
+    done = sg.evaluate("choke", only=["asymmetric"], quick=True, seeds=2, duration="4 s", warmup="1 s", progress=False)
+    [scenario] = done.scenarios
+    goodput = [number for number in scenario.overview if (number.of, number.metric) == ("down", "goodput_bps")]
+    assert [number.point for number in goodput] == ["down only", "up only", "both"]
+    label = done.labels[0]
+    rows = done.runs.filter(scenario="asymmetric", discipline=label, of="down")
+    apart = []
+    for number in goodput:
+        [*values] = done.places(scenario, number)[label].values
+        assert values == rows.filter(point=number.point)["goodput_bps"].to_list()
+        apart.append(values)
+    whole = done.places(scenario, scenario.matters[0])[label].values
+    assert list(whole) == pytest.approx([sum(values) / 3 for values in zip(*apart, strict=True)])
+    glance = report.glance(done, [scenario], across=True)
+    assert "down: goodput (Mbit/s), up only" in [row[2] for row in glance.rows]
+    assert len(glance.rows) == 3 * len(scenario.matters)
+    assert report.counts(done)[label][1] <= sum(len(each.matters) for each in done.scenarios)
+
+
 def test_one_seed_shows_no_ties_but_equality() -> None:
     places = made_up(a=(1.0,), b=(1.0,), c=(1.1,)).places(SCENARIOS["friendly"], Number("NewReno", "delay_mean_ns"))
     assert [place.tied for place in places.values()] == [True, True, False]
@@ -294,7 +315,7 @@ def test_the_page_shows_disciplines_scenarios_and_what_is_missing(made: tuple[Ev
     assert "The paper" not in page.text
     assert "claims" not in page.text
     glance = done.page.read_text("utf-8").partition('id="glance"')[2].partition("</section>")[0]
-    assert glance.count(report.BEST) == sum(len(each.matters) for each in done.scenarios) + 1, "and the legend"
+    assert glance.count(report.BEST) == sum(len(each.overview) for each in done.scenarios) + 1, "and the legend"
 
 
 def test_the_page_says_what_is_pooled_and_what_is_a_mean_over_flows(made: tuple[Evaluation, Path]) -> None:

@@ -68,7 +68,9 @@ def lines(folder: Path) -> Iterator[str]:
         f"first {of.warmup_s:g} s not measured. [Evaluating]({pages.manual}) says what is run and how to read it.\n"
     )
     yield f"{report.LEGEND}\n"
-    yield f"Of the numbers that tell {suite.subject}s apart, in which less than half of them are tied:\n"
+    apart = ", ".join(f"`{each.id}`" for each in done.scenarios if each.apart)
+    means = f"; of {apart}, whose set-ups have their own numbers below, the means over these" if apart else ""
+    yield f"Of the numbers that tell {suite.subject}s apart, in which less than half of them are tied{means}:\n"
     rows = ((label, str(tied), str(all_)) for label, (tied, all_) in report.counts(done).items())
     yield from table(Table((suite.subject.capitalize(), "Best or tied", "Of"), tuple(rows), 2))
     for section, words in suite.sections.items():

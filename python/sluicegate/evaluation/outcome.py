@@ -69,14 +69,17 @@ class Outcome:
         return own.rename({self.suite.subject: "label"})
 
     def values(self, scenario: Scenario, number: Number, label: str) -> dict[int, list[float]]:
-        """A number of the overview by seed, at each point of the scenario; seeds without a value are left out."""
+        """A number of the overview by seed, at each point that it is of; seeds without a value are left out."""
         if number.metric not in self.runs.columns:
             return {}
         rows = self.rows(scenario).filter((pl.col("label") == label) & (pl.col("of") == number.of))
+        points = [*scenario.points] if number.point is None else [number.point]
         found: dict[int, list[float]] = {}
-        for seed, value in rows.select("seed", number.metric).drop_nulls().iter_rows():
+        for seed, value in (
+            rows.filter(pl.col("point").is_in(points)).select("seed", number.metric).drop_nulls().iter_rows()
+        ):
             found.setdefault(seed, []).append(value)
-        return {seed: values for seed, values in found.items() if len(values) == len(scenario.points)}
+        return {seed: values for seed, values in found.items() if len(values) == len(points)}
 
     def places(self, scenario: Scenario, number: Number) -> dict[str, Place]:
         """What each came to, by label; one without a value is left out."""

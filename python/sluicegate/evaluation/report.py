@@ -80,7 +80,7 @@ def _report(done: Outcome, only: Sequence[str]) -> Report:
 def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
     """Disciplines or controllers by the numbers that matter in these scenarios. `across`: a column for each of
     them, rather than a row."""
-    numbers = [(each, number, done.places(each, number)) for each in scenarios for number in each.matters]
+    numbers = [(each, number, done.places(each, number)) for each in scenarios for number in each.overview]
     labels = [_label(done, label) for label in done.labels]
     cells = [
         [_cell(places.get(label), number.metric, number.of) for label in done.labels] for _, number, places in numbers
@@ -97,7 +97,8 @@ def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
 
 def counts(done: Outcome) -> dict[str, tuple[int, int]]:
     """For each discipline or controller, in how many numbers of the overview it is the best or tied with it, and of how
-    many: of those that tell them apart, in which less than half of them are tied."""
+    many: of those that tell them apart, in which less than half of them are tied. A scenario whose points are set-ups
+    of their own counts no more than another: by its means over them."""
     places = [done.places(each, number) for each in done.scenarios for number in each.matters]
     places = [place for place in places if 2 * sum(each.tied for each in place.values()) <= max(2, len(place))]
     return {
@@ -166,7 +167,7 @@ def _scenario(done: Outcome, scenario: Scenario) -> Made:
 
 def _verdicts(done: Outcome, scenario: Scenario) -> Iterator[str]:
     """A sentence for each number that matters: which is the best, and which cannot be told from it."""
-    for number in scenario.matters:
+    for number in scenario.overview:
         places = done.places(scenario, number)
         best = next((label for label, place in places.items() if place.best), None)
         if best is None or len(places) < 2:

@@ -54,17 +54,20 @@ LINKS = "link"
 
 @dataclass(frozen=True)
 class Number:
-    """What matters in a scenario: a metric of a group of flows, by its name, or of the link."""
+    """What matters in a scenario: a metric of a group of flows, by its name, or of the link; its mean over the points
+    of the scenario, or at one of them alone."""
 
     of: str
     metric: str
+    point: str | None = None
 
     @property
     def text(self) -> str:
         """It in words."""
         metric = METRICS[self.metric]
         unit = f" ({metric.unit})" if metric.unit else ""
-        return f"{metric.label}{unit}" if self.of == LINKS else f"{self.of}: {metric.label}{unit}"
+        of = "" if self.of == LINKS else f"{self.of}: "
+        return f"{of}{metric.label}{unit}{'' if self.point is None else f', {self.point}'}"
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,15 @@ class Scenario:
     `section`: of the RFC. `about`: two sentences. `flows`: sources by the names of their groups, from the settings.
     `matters`: the numbers of the overview, one to three. `queue`: the queue's TOML and `places`: the keys under which
     the discipline stands, where that is not the whole queue. `link`: what buffer and targets follow from. `points`:
-    overrides by name, where it is run at several, and `axis`: what these are. `at`: by point, the places of the
-    discipline and the link that its values are for in each, where they differ between points. `phases`: what alternates
-    from the end of the warm-up on; runs then last whole cycles. `changes`: what changes in a run: seconds, key and
-    value. `sample_s`: another interval of samples than the settings'. `packets`: whether single packets are looked at,
-    for the losses of SYNs and acknowledgements and for start-up times. `also`: metrics that its table shows beside the
-    usual ones. `drawn`: the groups whose delay and goodput are drawn (default: all), and `drawing`: how, where it is
-    run at several points. `marks`: whether disciplines that can mark do. `changed`: a person's overrides, which make it
-    another scenario than the suite's: see `with_changes`.
+    overrides by name, where it is run at several, and `axis`: what these are; `apart`: set-ups of their own, over which
+    no mean is shown. `at`: by point, the places of the discipline and the link that its values are for in each, where
+    they differ between points. `phases`: what alternates from the end of the warm-up on; runs then last whole cycles.
+    `changes`: what changes in a run: seconds, key and value. `sample_s`: another interval of samples than the
+    settings'. `packets`: whether single packets are looked at, for the losses of SYNs and acknowledgements and for
+    start-up times. `also`: metrics that its table shows beside the usual ones. `drawn`: the groups whose delay and
+    goodput are drawn (default: all), and `drawing`: how, where it is run at several points. `marks`: whether
+    disciplines that can mark do. `changed`: a person's overrides, which make it another scenario than the suite's: see
+    `with_changes`.
     """
 
     id: str
@@ -96,6 +100,7 @@ class Scenario:
     places: tuple[str, ...] = ("queue",)
     points: Mapping[str, Sets] = field(default_factory=lambda: {"": ()})
     axis: str = "Point"
+    apart: bool = False
     at: Mapping[str, Mapping[str, Workload]] = field(default_factory=dict)
     phases: Phases | None = None
     changes: Callable[[Settings], Sequence[tuple[float, str, str | int]]] = lambda settings: ()
@@ -111,6 +116,13 @@ class Scenario:
     def packet_rate(self) -> float:
         """Packets of 1500 bytes that the link sends in a second, about."""
         return quantity("rate", self.link.rate, "network.rate") / 12_000
+
+    @property
+    def overview(self) -> tuple[Number, ...]:
+        """What the overview shows: what matters, at each point where these are `apart`."""
+        if not self.apart:
+            return self.matters
+        return tuple(replace(number, point=point) for number in self.matters for point in self.points)
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ SCENARIOS = (
         queue=PLAIN,
         points=dict.fromkeys(("down only", "up only", "both"), ()),
         axis="Where",
+        apart=True,
         at={"down only": {DOWN: LINK}, "up only": {BACK: UP}, "both": {DOWN: LINK, BACK: UP}},
         packets=True,
         drawn=("down", "up"),

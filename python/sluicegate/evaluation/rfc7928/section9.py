@@ -87,6 +87,7 @@ SCENARIOS = (
             **{f"{name} second": ((f"{SECOND}.discipline", name), (f"{SECOND}.limit", "83")) for name in OTHERS},
         },
         axis="Second queue",
+        apart=True,
         at={
             "the same": {FIRST: SLOW, SECOND: LINK}, f"target {OTHER_MS} ms": {FIRST: SLOW, SECOND: aimed(OTHER_MS)},
             **{f"{name} second": {FIRST: SLOW} for name in OTHERS},
