@@ -169,6 +169,21 @@ def test_an_open_end_is_a_bound_and_no_edge() -> None:
     assert not apart(None, None)
 
 
+def test_where_nothing_was_measured_the_nearest_rate_tells_of_what_grows_worse() -> None:
+    """Less is used of faster links, and packets wait longer on slower ones; the other way round nothing is known."""
+    fast = line((1, 1), (0.5, 1), None).outside(1e8, 1, 30e6)
+    assert fast is not None
+    assert (fast.already, fast.axis, fast.measured.used) == (1e7, "rate", 0.5)
+    assert fast.factor == pytest.approx(1e8 / fast.value, rel=1e-6)
+    slow = line((1, 100), (1, 1)).outside(1e5, 1, 30e6)
+    assert slow is not None
+    assert slow.already == 1e6
+    assert slow.measured.late == pytest.approx(10)
+    assert line((1, 1), (1, 100), None).outside(1e8, 1, 30e6) is None
+    assert line(None, (0.5, 1), (1, 1)).outside(1e6, 1, 30e6) is None
+    assert line((1, 1), None).outside(1e7, 1, 30e6) is None
+
+
 def test_no_promise_excuses_400_ms() -> None:
     assert Measured(1, 399e6, 1e9).kept
     assert not Measured(1, 401e6, 1e9).kept
@@ -334,6 +349,11 @@ def test_the_distance_is_told_of_defaults_and_of_what_was_measured_alone() -> No
     assert not told(slow.replace('"tcp"', '"tcp"\nalgorithm = "reno"'))
     assert not told(slow.replace('"tcp"', '"tcp"\necn = true'))
     assert not told(scenario("red", 1e6, 10, 30e6))
+    [said] = told(scenario("blue", 10e9, 10, 30e6))
+    assert "already at 1 Gbit/s about" in said, "10 Gbit/s was not measured"
+    assert not told(scenario("drop_tail", 10e9, 10, 30e6)), "within at 1 Gbit/s"
+    [said] = told(scenario("red", 50e3, 10, 30e6))
+    assert re.search("already at 100 kbit/s .*packets wait", said), "slower than the grid"
     assert not told(scenario("red", 100e3, 10, 1e6)), "a round trip of 1 ms was not measured"
 
 

@@ -73,12 +73,14 @@ class Edges:
 @dataclass(frozen=True)
 class Distance:
     """How far a link lies outside: the least factor by which one axis alone would have to change, and what it would
-    then be; None where no change of one axis helps. `measured`: of the link."""
+    then be; None where no change of one axis helps. `measured`: of the link; or of one with the rate `already`, where
+    nothing was measured at its own, and which is outside already."""
 
     axis: Axis | None
     value: float
     factor: float
     measured: Measured
+    already: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,21 +144,39 @@ class Envelope:
         return Measured(min(used, 1.0), math.exp(delay), math.exp(promised)) if all(around) else None
 
     def outside(self, rate: float, flows: float, trip: float) -> Distance | None:
-        """How far a link lies outside; None when it does not, or is not known."""
+        """How far a link lies outside; None when it does not, or is not known. Where nothing was measured at its rate,
+        nor beyond it with about as many flows and such a round trip, the nearest rate tells: one at which less than
+        enough is used of faster links, and one at which the delay is too long of slower ones."""
         here = self.at(rate, flows, trip)
-        if here is None or here.kept:
+        if here is None:
+            known = (each for each in self.rates if self.at(each, flows, trip) is not None)
+            nearest = min(known, key=lambda each: max(each / rate, rate / each), default=None)
+            found = None if nearest is None else self.outside(nearest, flows, trip)
+            if nearest is None or found is None or self._any(rate, nearest < rate, flows, trip):
+                return None
+            if not (found.measured.used < USED if nearest < rate else found.measured.late > 1):
+                return None
+            more = max(nearest / rate, rate / nearest) if found.axis == "rate" else 1.0
+            return replace(found, factor=found.factor * more, already=nearest)
+        if here.kept:
             return None
-        found: list[tuple[float, float, Axis]] = []
+        ways: list[tuple[float, float, Axis]] = []
         place = (rate, flows, trip)
         for number, (axis, name) in enumerate(zip((self.rates, self.flows, self.trips), AXES, strict=True)):
             for value in _along(axis[0], axis[-1]):
                 there = self.at(*(*place[:number], value, *place[number + 1 :]))
                 if there is not None and there.kept:
-                    found.append((max(value / place[number], place[number] / value), value, name))
-        if not found:
+                    ways.append((max(value / place[number], place[number] / value), value, name))
+        if not ways:
             return Distance(None, math.nan, math.inf, here)
-        factor, value, name = min(found)
+        factor, value, name = min(ways)
         return Distance(name, value, factor, here)
+
+    def _any(self, rate: float, faster: bool, flows: float, trip: float) -> bool:
+        """Whether anything was measured at this rate or beyond, faster or slower, beside a load."""
+        beside = product(_between(self.flows, flows), _between(self.trips, trip))
+        beyond = [number for number, each in enumerate(self.rates) if (each >= rate if faster else each <= rate)]
+        return any(self.cell(number, *(place for place, _ in at)) for at in beside for number in beyond)
 
 
 def _between(axis: Sequence[float], value: float) -> list[tuple[int, float]]:

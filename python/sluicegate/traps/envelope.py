@@ -86,6 +86,7 @@ def far(found: Distance) -> bool:
 def _why(found: Distance) -> str:
     """What was measured, and how far away the envelope is."""
     here = found.measured
+    already = "" if found.already is None else f"already at {rate_text(two(found.already))} "
     parts = [f"about {percent(here.used)} of the link is used"] if here.used < USED else []
     if here.late > 1:
         allowed = span(min(here.promised_ns, LATE_NS))
@@ -96,7 +97,7 @@ def _why(found: Distance) -> str:
         value = found.value
         there = {"rate": rate_text(two(value)), "flows": f"{two(value):g} flows", "round trip": span(two(value))}
         nearest = f"it ends at about {there[found.axis]}, a factor of {two(found.factor):g} away"
-    return f"{' and '.join(parts)}; {nearest}"
+    return f"{already}{' and '.join(parts)}; {nearest}"
 
 
 def _as_measured(group: Group) -> bool:
