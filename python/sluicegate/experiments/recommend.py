@@ -449,7 +449,7 @@ def _ranked(
     network: scenario.What, flows: scenario.Flows | None, given: scenario.Subject, listed: Sequence[Choice],
     left_out: Mapping[str, str], line: Line | None, *, goals: str | Iterable[str] | None, deployable: System | None,
     seeds: Sequence[int], sets: scenario.Sets | None, out: str | Path | None, dev: str, access: Access | None,
-    measured: Mapping[str, Envelope], run: dict[str, Any],
+    measured: Mapping[str, Envelope] | None, run: dict[str, Any],
 ) -> Recommendation:  # fmt: skip
     """The ranking of `recommend`, with these shapers. Raises what it does."""
     text, name, own = given.text(), given.name, given.sets
