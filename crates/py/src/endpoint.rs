@@ -159,7 +159,9 @@ impl Endpoint for PyEnd {
             if end.sent > ENDLESS {
                 let rule = "return None when that is all";
                 let class = &end.class;
-                return Err(PyValueError::new_err(format!("{class}.poll_transmit sent {ENDLESS} datagrams at once: {rule}")));
+                return Err(PyValueError::new_err(format!(
+                    "{class}.poll_transmit sent {ENDLESS} datagrams at once: {rule}"
+                )));
             }
             let Ok(datagram) = given.cast::<PyDatagram>() else {
                 return Err(end.wrong("poll_transmit", &given, "a sluicegate.Datagram or None"));
