@@ -5,11 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Program
+from test_shell_packets import WHY_NOT as NO_REAL_PACKETS
 
 import sluicegate as sg
 from sluicegate.learn.line import from_measurements
@@ -228,3 +230,51 @@ def test_what_is_missing_is_said(arguments: tuple[str, ...], why: str, sluicegat
     assert done.returncode == 2
     assert why in done.stderr
     assert not (tmp_path / "l.toml").exists()
+
+
+# Real programs ------------------------------------------------------------------------------------------------------
+
+PROGRAMS = ("iperf3", "irtt", "ping")
+LACKING = ", ".join(name for name in PROGRAMS if shutil.which(name) is None)
+WHY_NOT = NO_REAL_PACKETS or (LACKING and f"{LACKING} not installed")
+
+LINE = """\
+[network]
+rate = "20 Mbit/s"
+delay = "12 ms"
+[network.reverse]
+rate = "5 Mbit/s"
+[queue]
+discipline = "drop_tail"
+limit = "200 ms"
+[[flows]]
+kind = "tcp"
+[run]
+duration = "5 s"
+"""
+
+SERVERS = "irtt server >/dev/null 2>&1 & iperf3 -s >/dev/null 2>&1"
+MEASURE = """\
+sleep 0.5
+ping -c 10 -i 0.1 $SLUICEGATE_PEER > idle.txt
+iperf3 -c $SLUICEGATE_PEER -t 8 -R -J -P 4 -C reno > down.json & ping -c 60 -i 0.1 $SLUICEGATE_PEER > loaded.txt; wait
+iperf3 -c $SLUICEGATE_PEER -t 8 -J -P 4 -C reno > up.json &
+irtt client -i 20ms -d 6s -o irtt.json $SLUICEGATE_PEER > irtt.txt; wait
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_an_emulated_line_is_learnt_from_what_real_programs_measure(sluicegate: Program, tmp_path: Path) -> None:
+    """Four transfers with Reno fill the buffer of 200 ms. Bounds are those of a machine that does other work, too."""
+    (tmp_path / "line.toml").write_text(LINE)
+    peer = f"sh -c '{SERVERS}'"
+    shell = sluicegate("shell", "--link", "line.toml", "-q", "--peer", peer, "--", "sh", "-c", MEASURE)
+    assert shell.returncode == 0, shell.stderr
+    files = ("idle.txt", "loaded.txt", "down.json", "up.json", "irtt.json")
+    measured = read([tmp_path / name for name in files])
+    best = {way: max(each.value for each in measured.of(way)) / 1e6 for way in ("down", "up")}
+    assert best == {"down": pytest.approx(20, rel=0.05), "up": pytest.approx(5, rel=0.05)}
+    assert 24 <= min(each.value for each in measured.of("rtt")) <= 27, "two times 12 ms, and the hosts"
+    waits = [each.value for way in ("queue", "queue up") for each in measured.of(way)]
+    assert max(waits) == pytest.approx(200, rel=0.15)

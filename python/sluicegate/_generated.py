@@ -3169,8 +3169,8 @@ class Link(Declared, role="link"):
         trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
             time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
-            last rate lasts; at least 0.001 s; Mahimahi)
+        trace_period: After which the trace begins anew. (default: lte: 60 s; wifi: 10 s; a trace of Mahimahi: its
+            last time; others: the last rate lasts; at least 0.001 s; Mahimahi)
         trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: the trace
             is as it is; above 0 bit/s; Sluicegate)
         queue: Its own discipline; None for that of the network.
@@ -3352,8 +3352,8 @@ class Dumbbell(Declared, role="network"):
         trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
             time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
             al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
-            last rate lasts; at least 0.001 s; Mahimahi)
+        trace_period: After which the trace begins anew. (default: lte: 60 s; wifi: 10 s; a trace of Mahimahi: its
+            last time; others: the last rate lasts; at least 0.001 s; Mahimahi)
         trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: the trace
             is as it is; above 0 bit/s; Sluicegate)
         reverse: How the opposite direction differs, which is then a link under study, too.

@@ -165,7 +165,7 @@ pub fn declarations() -> Json {
         "shaper": declared(&[Table::of::<Shaper>()], &[]),
         "link": declared(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[]),
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
-        "traces": TRACES.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "traces": TRACES.iter().map(|(name, ..)| *name).collect::<Vec<_>>(),
         "run": declared(&[Table::of::<Run>()], &[]),
         "change": declared(&[Table::of::<ChangeEntry>()], &[]),
         "tables": columns(&tables(&empty, &[])),

@@ -62,7 +62,7 @@ params! {
         /// discipline does not hear of these changes.
         trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
         /// After which the trace begins anew.
-        trace_period: Option<Span> = optional("a trace of Mahimahi: its last time; others: the last rate lasts"),
+        trace_period: Option<Span> = optional("lte: 60 s; wifi: 10 s; a trace of Mahimahi: its last time; others: the last rate lasts"),
             range(Range::from(0.001)), source("Mahimahi");
         /// The mean rate that the trace is scaled to, from its beginning to its end.
         trace_mean: Option<Rate> = optional("the trace is as it is"), range(Range::POSITIVE), source("Sluicegate");
@@ -187,11 +187,12 @@ pub(crate) fn show(Framing { bytes, least, cells }: Framing, map: &mut Map<Strin
 
 /// The rates of a file beside the scenario.
 fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Trace, ScenarioError> {
-    if let Some((_, text)) = TRACES.iter().find(|(name, _)| *name == file) {
-        return rates::parse(text, period).map_err(|(line, rule)| ScenarioError(format!("{file}:{line}: {rule}")));
+    if let Some((_, text, length)) = TRACES.iter().find(|(name, ..)| *name == file) {
+        return rates::parse(text, period.or(Some(*length)))
+            .map_err(|(line, rule)| ScenarioError(format!("{file}:{line}: {rule}")));
     }
     let name = population::beside(&section.document.name, file);
-    let known: Vec<&str> = TRACES.iter().map(|(name, _)| *name).collect();
+    let known: Vec<&str> = TRACES.iter().map(|(name, ..)| *name).collect();
     let told =
         |rule| section.error("trace", &format!("{file:?}: {rule}; traces that come with it: {}", known.join(", ")));
     let text = text_of(&name).map_err(told)?;
@@ -201,6 +202,8 @@ fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Trac
     })
 }
 
-/// The traces that come with the package, by name; `tools/traces.py` makes them.
-pub(crate) const TRACES: [(&str, &str); 2] =
-    [("lte", include_str!("../traces/lte.csv")), ("wifi", include_str!("../traces/wifi.csv"))];
+/// The traces that come with the package, by name, with their lengths, after which they begin anew; `tools/traces.py` makes them.
+pub(crate) const TRACES: [(&str, &str, Span); 2] = [
+    ("lte", include_str!("../traces/lte.csv"), Span::from_secs(60)),
+    ("wifi", include_str!("../traces/wifi.csv"), Span::from_secs(10)),
+];

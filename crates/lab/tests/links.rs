@@ -89,6 +89,19 @@ fn csv_gives_times_and_rates_and_the_last_one_lasts() {
     assert!((mbps(&again) - 5.0).abs() < 0.03, "{}", mbps(&again));
 }
 
+/// That of `wifi` ends with a pause, which would last for ever.
+#[test]
+fn bundled_traces_begin_anew_at_their_ends() {
+    let text = UDP.replace("rate = \"10 Mbit/s\"\n", "");
+    for (name, seconds) in [("lte", 60), ("wifi", 10)] {
+        let plan = read(&text, "x.toml", &[("network.trace", name)]).unwrap().plan().unwrap();
+        let rates = plan.links[0].wire.rates.as_ref().unwrap();
+        let period = sluicegate_base::Span::from_secs(seconds);
+        assert_eq!(rates.period, Some(period), "{name}");
+        assert!(rates.steps.last().unwrap().0 < sluicegate_base::Time::ZERO + period);
+    }
+}
+
 #[test]
 fn a_trace_is_scaled_to_a_mean_rate() {
     let name = beside("scaled.csv", "time_s,rate_bps\n0,8e6\n2.5,2e6\n5,2e6\n7.5,8e6\n");

@@ -135,7 +135,10 @@ fn no_discipline_sends_more_than_its_shaper() {
     for each in sluicegate_aqm::all() {
         let name = each.table.about.name;
         let text = format!("queue = {{ discipline = \"{name}\" }}\n{FLOOD}");
-        let Ok(scenario) = read(&text, &[]) else { continue }; // those that hold classes
+        if sluicegate_aqm::is_container(name) {
+            continue; // its classes would have to be said
+        }
+        let scenario = read(&text, &[]).unwrap();
         let mut sim = Sim::new(scenario.plan().unwrap());
         while sim.advance(1 << 16) {}
         let outcome = sim.finish();

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..learn.measurements import Measured
     from ..learn.model import Learnt, Unknown
 
-DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP = "down", "up", "rtt", "queue down", "queue up"
-
 
 @app.command(
     short_help="Learn a scenario of a link, its queue and its traffic from captures, or of a line from measurements.",
@@ -82,7 +80,7 @@ def learn(
     from ..learn import beside, page
     from ..learn.learnt import learn as learn_from
     from ..learn.line import fill, from_measurements
-    from ..learn.measurements import is_measurement
+    from ..learn.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP, is_measurement
     from ..learn.write import write
     from ..scenario import check as check_scenario
 
@@ -133,6 +131,7 @@ def learn(
 def _measured(files: Sequence[str], given: dict[str, str | None]) -> Measured:
     """The readings of files, and of what was given by hand: the rate of each direction, and round trips."""
     from ..learn import measurements
+    from ..learn.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
     from ..quantities import quantity
 
     done = measurements.read(files)

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from .. import _core
-from .disciplines import parsed
+from .disciplines import listed_once, parsed
 
 LINUX = ("reno", "cubic", "bbr", "bbr3", "dctcp", "prague", "ledbat")
 """Those of hosts of today."""
@@ -77,10 +77,7 @@ def controllers(listed: Controllers) -> list[Controller]:
             found += [_known(part) for part in each.split(",")]
     if not found:
         raise _core.ScenarioError("controllers: name at least one, such as bbr3")
-    labels = [each.label for each in found]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise _core.ScenarioError(f'controller "{label}": listed twice')
+    listed_once(found, "controller")
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from .. import _core, custom_aqm, declared, scenario
 from .._generated import Discipline
@@ -70,6 +70,13 @@ class Choice:
         return resolved | ({"own_discipline": maker.about} if maker.about else {})
 
 
+class Labelled(Protocol):
+    """What has a label in results."""
+
+    @property
+    def label(self) -> str: ...
+
+
 Queue = str | Discipline | AqmFactory
 """A discipline as all functions take it: a text, an object, or a class or factory of one's own."""
 
@@ -106,11 +113,16 @@ def choices(listed: Listed, argument: str = "disciplines") -> list[Choice]:
             found.append(_stated(each, argument))
     if not found:
         raise _core.ScenarioError(f"{argument}: name at least one")
-    labels = [choice.label for choice in found]
+    listed_once(found, "discipline")
+    return found
+
+
+def listed_once(found: Sequence[Labelled], what: str) -> None:
+    """Raise `ScenarioError` when two entries of a list have one label. `what` they are is for messages."""
+    labels = [each.label for each in found]
     for label in labels:
         if labels.count(label) > 1:
-            raise _core.ScenarioError(f'discipline "{label}": listed twice')
-    return found
+            raise _core.ScenarioError(f'{what} "{label}": listed twice')
 
 
 def one(queue: Queue) -> Choice:

@@ -84,7 +84,7 @@ SCENARIOS = (
     of_trace("lte", Dumbbell(trace="lte", delay="25 ms"),
              "Its base round trip is 50 ms; the rate falls to nothing for tenths of a second and rises to four times "
              "its mean."),
-    of_trace("wifi", Dumbbell(trace="wifi", trace_period="10 s", delay="5 ms", jitter="3 ms"),
+    of_trace("wifi", Dumbbell(trace="wifi", delay="5 ms", jitter="3 ms"),
              "Its base round trip is 10 ms, with up to 3 ms of jitter: an access point sends aggregates in turns with "
              "others."),
     of_rate("rate-1m", "1 Mbit/s", 1, "0.3 times the product is one packet, the least that there is.", least=0.3),
