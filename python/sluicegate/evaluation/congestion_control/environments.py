@@ -117,18 +117,17 @@ SCENARIOS = (
         "queues", "3", "Queue disciplines",
         "Two flows under the same control share the link, under each of seven disciplines with their defaults and a "
         "buffer of one product; none of them marks.",
-        lambda settings: {TESTED: flow(2)}, (*GOT, Number(LINKS, "loss_ratio")),
-        points=disciplines(*QUEUES), axis="Discipline", also=("jain",),
+        lambda settings: {TESTED: flow(2)}, GOT,
+        points=disciplines(*QUEUES), axis="Discipline", apart=True, also=("jain",),
     ),
     ControlScenario(
         "ecn", "3", "Explicit congestion notification",
         "Two flows under the same control, whose ends use ECN, share the link under disciplines that mark.",
-        lambda settings: {TESTED: flow(2, ecn=True)},
-        (*GOT, Number(LINKS, "loss_ratio")),
+        lambda settings: {TESTED: flow(2, ecn=True)}, GOT,
         points=disciplines("red", sets=(("queue.red.action", "mark"),))
         | disciplines("codel", sets=(("queue.codel.ecn", "true"),))
         | disciplines("fq_codel", "cake", "dualpi2"),
-        axis="Discipline", also=("marked_ratio", "jain"),
+        axis="Discipline", apart=True, also=("marked_ratio", "jain"),
     ),
     ControlScenario(
         "application-limited", "3", "An application's pauses",
