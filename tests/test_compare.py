@@ -20,10 +20,11 @@ from matplotlib.figure import Figure
 from tiny import contents
 
 import sluicegate as sg
-from sluicegate import measures, stats
+from sluicegate import stats
 from sluicegate.cli.compare import Column, missing
 from sluicegate.experiments import compare as comparison
 from sluicegate.experiments import disciplines, engine, job
+from sluicegate.goals import measures
 from sluicegate.plot import comparison as comparison_plot
 from sluicegate.plot import style as plot
 

@@ -10,7 +10,7 @@ import pytest
 from steps import WRITE, follow
 
 import sluicegate as sg
-from sluicegate import paths
+from sluicegate.traffic import paths
 
 PAGE = Path(__file__).parents[1] / "docs/scenarios.md"
 SECTION = PAGE.read_text("utf-8").split("## Links as they are\n")[1].split("\n## ")[0]

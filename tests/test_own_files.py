@@ -199,7 +199,7 @@ from pathlib import Path
 import polars as pl
 
 import sluicegate as sg
-from sluicegate import custom_aqm
+from sluicegate.custom import aqm as custom_aqm
 from sluicegate.experiments import engine
 from sluicegate.scenario import scenario
 

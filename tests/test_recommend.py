@@ -20,7 +20,7 @@ from sluicegate.experiments.disciplines import choices
 from sluicegate.experiments.suited import fitted, suited
 from sluicegate.goals import Goal, Known, known
 from sluicegate.goals import goals as parsed
-from sluicegate.traffic import Traffic, conversation
+from sluicegate.traffic.groups import Traffic, conversation
 
 OFFICE = """\
 [network]

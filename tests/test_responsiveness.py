@@ -6,7 +6,7 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate.responsiveness import Responsiveness, of_real_packets, responsiveness
+from sluicegate.traffic.responsiveness import Responsiveness, of_real_packets, responsiveness
 
 LINE = """\
 [network]

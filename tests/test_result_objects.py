@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import sluicegate as sg
 from sluicegate.plot.animation import EMPTY, MOST_PLACES
 from sluicegate.plot.comparison import group_style
-from sluicegate.result_object import ResultObject
+from sluicegate.results.result_object import ResultObject
 
 DUMBBELL = Path(__file__).parent / "captures" / "dumbbell.pcap"
 SHORT = {"run.duration": "6 s", "run.warmup": "2 s"}

@@ -16,7 +16,7 @@ from test_shell_packets import real
 
 import sluicegate as sg
 from sluicegate import deploy
-from sluicegate.paths import links, paths, places
+from sluicegate.traffic.paths import links, paths, places
 
 PAGE = Path(__file__).parents[1] / "docs/scenarios.md"
 HEAD = "A shaper before the modem"

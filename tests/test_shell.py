@@ -14,7 +14,8 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate import _core, measures
+from sluicegate import _core
+from sluicegate.goals import measures
 from sluicegate.live import access
 from sluicegate.live.link import plan, read
 from sluicegate.live.view import LINES, drawn

@@ -11,7 +11,7 @@ from polars import selectors
 from test_shell_packets import real
 
 import sluicegate as sg
-from sluicegate.result_object import ResultObject
+from sluicegate.results.result_object import ResultObject
 
 CAPTURE = Path(__file__).parent / "captures" / "dumbbell.pcap"
 WEB = """

@@ -18,7 +18,7 @@ from test_sweep import MINE, tables
 from tiny import TINY, contents
 
 import sluicegate as sg
-from sluicegate import custom_aqm
+from sluicegate.custom import aqm as custom_aqm
 from sluicegate.experiments import cluster as sweep_cluster
 from sluicegate.experiments import engine, job
 from sluicegate.reproduce import reproduce

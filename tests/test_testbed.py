@@ -16,8 +16,8 @@ from test_shell_packets import real
 import sluicegate as sg
 from sluicegate import _core
 from sluicegate.experiments import real_hosts
+from sluicegate.goals.measures import GROUP
 from sluicegate.live import access
-from sluicegate.measures import GROUP
 
 UNKNOWN = {
     "fast_retransmits", "timeouts", "mark_responses", "quench_responses", "quenches", "recent_share", "recent_expected",

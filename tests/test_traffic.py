@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sluicegate as sg
-from sluicegate.traffic import Traffic
+from sluicegate.traffic.groups import Traffic
 
 ROW = """\
 network.links = [

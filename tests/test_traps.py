@@ -10,8 +10,9 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate import paths, traps
+from sluicegate import traps
 from sluicegate.scenario import TrapWarning, scenarios
+from sluicegate.traffic import paths
 
 SANE = """\
 [network]

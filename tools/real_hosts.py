@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 import sluicegate as sg
+from sluicegate.goals.measures import GROUP, LINK, SHARE, TWO_DIGITS, Metric, column, shares
 from sluicegate.io import staged_file
-from sluicegate.measures import GROUP, LINK, SHARE, TWO_DIGITS, Metric, column, shares
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCS / "linux-hosts.md", DOCS / "linux-hosts.jsonl"

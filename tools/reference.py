@@ -26,7 +26,7 @@ import sluicegate as sg
 from generate import ROOT, templates, write
 from sluicegate.cli import app
 from sluicegate.declared import Declared
-from sluicegate.result_object import ResultObject
+from sluicegate.results.result_object import ResultObject
 from sluicegate.theory import choke, red
 
 GROUPS = {

@@ -72,9 +72,8 @@ if TYPE_CHECKING:
         UtLt,
     )
     from .captures import Capture, CaptureReader, read_capture
-    from .connections import Vectors, vectors
-    from .custom_aqm import Aqm, PacketQueue
-    from .custom_ends import Endpoint
+    from .custom.aqm import Aqm, PacketQueue
+    from .custom.ends import Endpoint
     from .design.access_line import access_line
     from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
     from .live.testbed import testbed
     from .results import Run
     from .scenario import ScenarioWarning, Topology, TrapWarning, check, dumbbell, topology
+    from .traffic.connections import Vectors, vectors
 
     __version__: str
 
@@ -204,9 +204,8 @@ __all__ = [
 _HOMES = {
     "_core": ("ConservationError", "Ctx", "Datagram", "Header", "Packet", "ScenarioError"),
     "captures": ("Capture", "CaptureReader", "read_capture"),
-    "connections": ("Vectors", "vectors"),
-    "custom_aqm": ("Aqm", "PacketQueue"),
-    "custom_ends": ("Endpoint",),
+    "custom.aqm": ("Aqm", "PacketQueue"),
+    "custom.ends": ("Endpoint",),
     "design.access_line": ("access_line",),
     "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),
@@ -225,6 +224,7 @@ _HOMES = {
     "live.testbed": ("testbed",),
     "results": ("Run",),
     "scenario": ("ScenarioWarning", "Topology", "TrapWarning", "check", "dumbbell", "topology"),
+    "traffic.connections": ("Vectors", "vectors"),
 }
 """Modules, and the names that come from each; the others come from `_generated`."""
 

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import TypedDict, final
 
-from .custom_aqm import Maker
+from .custom.aqm import Maker
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run: `file:line: key = value: rule`, and the nearest name where that helps.

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from .custom_aqm import AqmFactory
-from .custom_ends import EndsFactory
+from .custom.aqm import AqmFactory
+from .custom.ends import EndsFactory
 from .declared import Declared
 
 

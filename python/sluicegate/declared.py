@@ -11,8 +11,8 @@ import os
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
-from . import custom_ends
-from .custom_aqm import Aqm
+from .custom import ends as custom_ends
+from .custom.aqm import Aqm
 from .quantities import toml_inline
 
 Role = Literal["queue", "flows", "class", "link", "network", "reverse", "shaper"]

@@ -19,9 +19,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from . import _core, custom_aqm, declared, traps
+from . import _core, declared, traps
 from ._generated import Discipline, Dumbbell, Link, Source
-from .custom_aqm import AqmFactory
+from .custom import aqm as custom_aqm
+from .custom.aqm import AqmFactory
 from .declared import Declared, factory, override, plain, what_is
 from .envelopes import load
 from .goals import Goal, goals, known

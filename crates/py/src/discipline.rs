@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Name, `enqueue`, `dequeue`, and `next_wakeup`, `wake`, `average` where they are there.
 type Hooks = (String, Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
-/// Lets `make`, a `sluicegate.custom_aqm.Maker`, make the discipline of one link.
+/// Lets `make`, a `sluicegate.custom.aqm.Maker`, make the discipline of one link.
 pub fn build<P: Lendable>(
     make: &Bound<'_, PyAny>,
     foreign: &Foreign,

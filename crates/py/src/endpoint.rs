@@ -78,7 +78,7 @@ struct PyEnd {
     sent: u32,
 }
 
-/// Lets `make`, a `sluicegate.custom_aqm.Maker`, make the ends of the flow with this index.
+/// Lets `make`, a `sluicegate.custom.aqm.Maker`, make the ends of the flow with this index.
 pub fn build(
     make: &Bound<'_, PyAny>,
     foreign: &Foreign,

@@ -112,7 +112,7 @@ def own_traceback() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        from ..custom_aqm import traceback_of
+        from ..custom.aqm import traceback_of
 
         if (text := traceback_of(error)) is None:
             raise

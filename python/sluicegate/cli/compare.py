@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..experiments.compare import Comparison
-    from ..measures import Metric
+    from ..goals.measures import Metric
 
 
 @app.command(short_help="Run a scenario under several disciplines; say which are best for each group of flows.")
@@ -144,7 +144,7 @@ class Column:
 
 def asked(groups: list[str] | None, metrics: list[str] | None, known: Sequence[str]) -> Wanted:
     """What --group and --metric ask for, of a scenario with the groups `known`. Raises `Refusal`."""
-    from ..measures import GROUP, LINK, USUAL
+    from ..goals.measures import GROUP, LINK, USUAL
 
     known, groups, metrics = (list(dict.fromkeys(names or [])) for names in (known, groups, metrics))
     for name in groups:
@@ -210,7 +210,7 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
 
 def responsiveness_lines(comparison: Comparison, labels: Sequence[str]) -> list[str]:
     """Responsiveness and latency under load of these disciplines, and the scale; nothing where they are not known."""
-    from ..responsiveness import SCALE
+    from ..traffic.responsiveness import SCALE
 
     found = {label: done for label in labels if (done := comparison.responsiveness(label)) is not None}
     width = max(map(len, found), default=0)
@@ -243,7 +243,7 @@ def print_sides(
     totals: Sequence[tuple[str, list[Column]]],
 ) -> None:  # fmt: skip
     """Print simulation beside real hosts: a table for each group of flows, and those of all flows and links."""
-    from ..measures import SHARE, column
+    from ..goals.measures import SHARE, column
 
     console.print("difference: real minus simulation, paired by seed; * its interval excludes zero", soft_wrap=True)
     for title, columns in [*groups, *totals]:
@@ -287,7 +287,7 @@ def shown(comparison: Comparison, name: str, metric: Metric) -> Column:
 
 def group_sections(comparison: Comparison, wanted: Wanted) -> list[tuple[str, list[Column]]]:
     """A table for each group of flows: the quantities asked for of which any discipline has a value."""
-    from ..measures import GROUP, column
+    from ..goals.measures import GROUP, column
 
     found = []
     for name in wanted.groups:
@@ -306,7 +306,7 @@ def group_sections(comparison: Comparison, wanted: Wanted) -> list[tuple[str, li
 
 def total_sections(comparison: Comparison, wanted: Wanted) -> list[tuple[str, list[Column]]]:
     """The tables of all flows and of each link; one table when there is one link."""
-    from ..measures import LINK, TOTAL
+    from ..goals.measures import LINK, TOTAL
 
     flows = [shown(comparison, metric.name, metric) for metric in TOTAL.values()] if wanted.totals else []
     links = [

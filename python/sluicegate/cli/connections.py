@@ -37,7 +37,7 @@ def connections(
     as_json: Json = False,
 ) -> None:
     """Check a file of connection vectors and print what is in it; with --format write it in a format."""
-    from ..connections import vectors
+    from ..traffic.connections import vectors
 
     if format is not None and format not in FORMATS:
         raise Refusal(f"--format {format}: no such format; {nearest(format, FORMATS)}")

@@ -149,7 +149,7 @@ def groups(result: Run) -> list[dict[str, Any]]:
 
 def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     """Print the groups of flows, the links, who has a large share of the marks, and the theory if there is one."""
-    from ..run_page import varying
+    from ..results.run_page import varying
 
     found = groups(result)
     unit, factor = rate_unit(max(row["throughput_bps"] for row in found))
@@ -195,7 +195,7 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
 
 def responsiveness_lines(result: Run) -> list[str]:
     """Responsiveness and latency under load, with the scale of its grades; nothing where they are not known."""
-    from ..responsiveness import SCALE, responsiveness
+    from ..traffic.responsiveness import SCALE, responsiveness
 
     found = result.groups.to_dicts()
     done = responsiveness(

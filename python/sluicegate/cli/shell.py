@@ -259,8 +259,8 @@ def print_shell(done: Run, places: Sequence[Path], stderr: bool = True, told: Se
 
     `stderr`: all of it on standard error, not the warnings alone.
     """
-    from ..responsiveness import direction
-    from ..run_page import reasons
+    from ..results.run_page import reasons
+    from ..traffic.responsiveness import direction
 
     links = sorted(done.links.to_dicts(), key=lambda link: str(link["link"]))
     carried = {direction(row["name"]): row["throughput_bps"] for row in done.groups.to_dicts()}
@@ -298,7 +298,7 @@ def print_shell(done: Run, places: Sequence[Path], stderr: bool = True, told: Se
 
 def responsiveness_lines(done: Run) -> list[str]:
     """Responsiveness and latency under load, with the scale of its grades, where something loaded the link."""
-    from ..responsiveness import SCALE, of_real_packets
+    from ..traffic.responsiveness import SCALE, of_real_packets
 
     scenario = done.summary["scenario"]
     waits = {row["link"]: row["queueing_delay_mean_ns"] for row in done.links.to_dicts()}

@@ -60,7 +60,7 @@ def tc(
     from ..experiments import suited
     from ..experiments.margin import shapers
     from ..io import staged
-    from ..paths import REVERSE
+    from ..traffic.paths import REVERSE
 
     if bpf and freebsd:
         raise Refusal("--bpf is for Linux: leave out --freebsd")

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..paths import REVERSE, links, queue_at
 from ..quantities import duration, rate_text
+from ..traffic.paths import REVERSE, links, queue_at
 from . import linux
 from .target import LONGEST_NAME, Deployment, Position, Undeployable, Values, find_link, interface
 

@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..paths import Framing, queue_at
 from ..quantities import rate_text
+from ..traffic.paths import Framing, queue_at
 from .target import Deployment, Link, Undeployable, Values, find_link, framing_text, interface, one_way, refusal
 
 __all__ = ["Deployment", "Undeployable", "deployable", "lines"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _core
-from ..paths import queue_at
+from ..traffic.paths import queue_at
 from . import linux_classes, linux_flows, linux_queues, linux_red
 from .plan import Plan, Writer, fit, rate_word, sending_time
 from .target import (

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..paths import queue_at
+from ..traffic.paths import queue_at
 from . import linux
 from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, interface, refusal
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..paths import Framing
+from ..traffic.paths import Framing
 from .linux_queues import codel_words, pie_words
 from .plan import MOST, Plan, fit, rate_word
 from .target import FRONT, Undeployable, Values, framing_text

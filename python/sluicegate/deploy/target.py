@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-from ..paths import REVERSE, Framing, Place, Shaper, links, paths, queue_at, queue_of
 from ..quantities import in_base_unit, rate_text
+from ..traffic.paths import REVERSE, Framing, Place, Shaper, links, paths, queue_at, queue_of
 
 ETHERNET = 14
 """The bytes of an Ethernet header, which Linux counts with a packet."""

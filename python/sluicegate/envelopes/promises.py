@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._generated import DropTail
-from ..paths import Resolved
 from ..quantities import in_base_unit
+from ..traffic.paths import Resolved
 
 USED = 0.9
 """The least part of the link that is to be used."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..page import Table
 from ..reproduce import Settings
-from ..result_object import Frames, ResultObject, read_summary, read_table
+from ..results.result_object import Frames, ResultObject, read_summary, read_table
 from . import charts, congestion_control, report, rfc7928
 from .outcome import Outcome
 from .suite import DRAWN_ONCE, TABLES

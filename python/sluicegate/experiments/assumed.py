@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from ..goals import Goal, Known
 from ..goals import goals as parsed
-from ..measures import GROUP, LINK
-from ..paths import links, places
+from ..goals.measures import GROUP, LINK
 from ..quantities import in_base_unit, rate_text
-from ..traffic import UNRESPONSIVE, Group, Traffic, conversation, packet_bytes
+from ..traffic.groups import UNRESPONSIVE, Group, Traffic, conversation, packet_bytes
+from ..traffic.paths import links, places
 
 EASY_LOSS = "1 %"
 """What flows that send less than their share may lose, when nobody says otherwise: more is heard in calls without

@@ -14,7 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .. import _core, custom_aqm
+from .. import _core
+from ..custom import aqm as custom_aqm
 
 if TYPE_CHECKING:
     from distributed import Client

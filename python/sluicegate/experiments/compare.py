@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, scenario, traps
+from ..goals.measures import GROUP, LINK, Metric, clash, column, drop_reasons, kept, measure, shares
 from ..io import check_writable, staged, write_json, write_parquet
-from ..measures import GROUP, LINK, Metric, clash, column, drop_reasons, kept, measure, shares
-from ..paths import REVERSE
 from ..progress import shown
 from ..quantities import rate_unit
-from ..responsiveness import Responsiveness, responsiveness
-from ..result_object import Frames, ResultObject, read_summary, read_table
+from ..results.result_object import Frames, ResultObject, read_summary, read_table
 from ..stats import CONFIDENCE, difference
+from ..traffic.paths import REVERSE
+from ..traffic.responsiveness import Responsiveness, responsiveness
 from . import compare_page, real_hosts
 from .disciplines import Choice, Listed, Queue, checked, choices, find, under
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers, told_runs
@@ -251,7 +251,7 @@ class Comparison(ResultObject):
 
     def responsiveness(self, label: str) -> Responsiveness | None:
         """Round trips a minute and latency under load with a discipline, of the means over seeds; None where they are
-        not known: see `sluicegate.responsiveness`."""
+        not known: see `sluicegate.traffic.responsiveness`."""
 
         def means(names: Iterable[str], metric: Metric, end: str) -> dict[str, float | None]:
             return {name: self.mean(label, f"{name}{end}{metric.name}")["mean"] for name in names}

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ..measures import GROUP, LINK, SHARE, TOTAL, USUAL, Metric, column
+from ..goals.measures import GROUP, LINK, SHARE, TOTAL, USUAL, Metric, column
 from ..page import Page, Section, Table
 from ..plot import comparison as figures
-from ..run_page import toml
+from ..results.run_page import toml
 
 BEST = "●"
 

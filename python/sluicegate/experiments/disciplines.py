@@ -16,9 +16,10 @@ from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, Protocol
 
-from .. import _core, custom_aqm, declared, scenario
+from .. import _core, declared, scenario
 from .._generated import Discipline
-from ..custom_aqm import AqmFactory
+from ..custom import aqm as custom_aqm
+from ..custom.aqm import AqmFactory
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,9 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from .. import _core, custom_aqm, custom_ends
+from .. import _core
+from ..custom import aqm as custom_aqm
+from ..custom import ends as custom_ends
 from .identity import identity
 from .job import (
     Checked,

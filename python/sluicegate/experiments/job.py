@@ -13,7 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import _core, custom_aqm
+from .. import _core
+from ..custom import aqm as custom_aqm
 from ..results import tables_from_core
 from ..scenario import PYTHON, TEXT
 from . import real_hosts

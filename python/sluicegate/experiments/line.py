@@ -9,8 +9,8 @@ from typing import Any
 from .. import _core, scenario
 from ..deploy import Access, linux
 from ..deploy import access as access_line
-from ..paths import REVERSE, links
-from ..traffic import Traffic, typical_rtt_ns
+from ..traffic.groups import Traffic, typical_rtt_ns
+from ..traffic.paths import REVERSE, links
 from . import margin as margins
 from .compare import compare
 from .disciplines import Choice

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .. import scenario
-from ..paths import REVERSE, Place
 from ..quantities import duration
-from ..responsiveness import GRADES
+from ..traffic.paths import REVERSE, Place
+from ..traffic.responsiveness import GRADES
 from .compare import Comparison, Progress, compare
 from .disciplines import Choice
 

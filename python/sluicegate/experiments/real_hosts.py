@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from .. import _core, custom_aqm
+from .. import _core
+from ..custom import aqm as custom_aqm
 from ..declared import what_is
 from ..quantities import in_base_unit
 from ..scenario import ScenarioWarning, Subject

@@ -31,13 +31,13 @@ from ..envelopes import Envelope, kept, load
 from ..goals import Goal, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
-from ..paths import REVERSE, places
 from ..quantities import duration as duration_text
 from ..quantities import two
-from ..result_object import Frames, ResultObject
+from ..results.result_object import Frames, ResultObject
 from ..scenario import override_texts
 from ..stats import CONFIDENCE
-from ..traffic import Traffic
+from ..traffic.groups import Traffic
+from ..traffic.paths import REVERSE, places
 from ..traps import envelope
 from . import line as lines
 from . import margin as margins

@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, custom_aqm
+from .. import _core
+from ..custom import aqm as custom_aqm
 from ..io import staged_file
 from ..progress import shown
 from ..quantities import toml_text
-from ..result_object import read_summary
 from ..results import Results, read_tables
+from ..results.result_object import read_summary
 from . import replay_page
 from .disciplines import Choice, Listed, choices
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .._generated import Discipline
-    from ..custom_aqm import AqmFactory
+    from ..custom.aqm import AqmFactory
     from ..page import Table
     from ..scenario import Sets
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..page import Page, Section, Table
 from ..plot import replay as figures
 from ..quantities import rate_unit
-from ..run_page import Row, fixed, made, ms, percent, ratio, reasons, toml
+from ..results.run_page import Row, fixed, made, ms, percent, ratio, reasons, toml
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from .. import _core, custom_aqm, traps
-from ..custom_aqm import AqmFactory
+from .. import _core, traps
+from ..custom import aqm as custom_aqm
+from ..custom.aqm import AqmFactory
 from ..io import staged_file
 from ..progress import shown
 from ..results import Run

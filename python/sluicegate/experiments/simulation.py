@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from .. import _core, custom_aqm, traps
+from .. import _core, traps
+from ..custom import aqm as custom_aqm
 from ..declared import factory, plain
 from ..progress import shown
 from ..quantities import checked as read

@@ -11,9 +11,9 @@ from typing import Any
 
 from .. import _core, scenario
 from ..design.footing import footing
-from ..paths import REVERSE, Place, places, queue_at
 from ..quantities import in_base_unit, toml_text
-from ..traffic import TALK_DSCP, Traffic, typical_rtt_ns
+from ..traffic.groups import TALK_DSCP, Traffic, typical_rtt_ns
+from ..traffic.paths import REVERSE, Place, places, queue_at
 from ..traps import targets
 from .disciplines import Choice
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, scenario
-from ..custom_aqm import AqmFactory
+from ..custom.aqm import AqmFactory
 from ..io import check_writable, staged, write_json, write_parquet
 from ..progress import shown
-from ..result_object import Frames, ResultObject, read_summary, read_table
+from ..results.result_object import Frames, ResultObject, read_summary, read_table
 from . import sweep_page
 from .disciplines import Choice, Queue, one, under
 from .engine import check_workers, run_experiments, seed_numbers, told_runs

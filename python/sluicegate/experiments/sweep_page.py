@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..page import Page, Section, Table
 from ..quantities import rate_unit
-from ..run_page import fixed, ms, percent, toml
+from ..results.run_page import fixed, ms, percent, toml
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import _core, custom_aqm
+from .. import _core
+from ..custom import aqm as custom_aqm
 from ..declared import override
 from ..experiments.disciplines import Choice, Queue, one
 from ..quantities import toml_text

@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .. import _core, custom_aqm, traps
+from .. import _core, traps
+from ..custom import aqm as custom_aqm
 from ..experiments import real_hosts
 from ..experiments.disciplines import Queue, under_queue
 from ..experiments.real_hosts import Algorithms, RealHostsWarning

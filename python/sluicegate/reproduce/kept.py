@@ -23,7 +23,7 @@ from .. import _core
 from ..experiments.engine import MissingRuns, Store, run_experiments
 from ..experiments.job import check
 from ..io import staged, write_json, write_parquet
-from ..result_object import read_table
+from ..results.result_object import read_table
 from .figure import Figure, Paper
 from .study import Point, Runs, Settings, Study, experiments
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..quantities import quantity
-from ..theory import choke
+from . import choke
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core
 from ..quantities import in_base_unit
 from ..results import Run
-from ..theory import choke
+from . import choke
 
 LAWS = {"reno": "Reno, eq. (43)", "padhye": "Reno with timeouts", "vegas": "Vegas, α/τ"}
 """What TCP follows, and how it is called. Where all TCP flows are Vegas there is the last alone, else the others: Vegas

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..envelopes import Envelope
-from ..paths import REVERSE, Resolved
-from ..traffic import Traffic
+from ..traffic.groups import Traffic
+from ..traffic.paths import REVERSE, Resolved
 from . import buffers, envelope, runs, sources, targets, thresholds, wires
 from .runs import MINUTE_S, about, packet_ns, seconds
 from .thresholds import Tables

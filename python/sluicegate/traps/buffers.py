@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from .._generated import DropTail
-from ..paths import Resolved
 from ..quantities import in_base_unit
-from ..traffic import Group, Traffic, packet_bytes, typical_rtt_ns
+from ..traffic.groups import Group, Traffic, packet_bytes, typical_rtt_ns
+from ..traffic.paths import Resolved
 from .load import is_lasting_tcp, lasting_alone
 from .thresholds import in_bytes
 from .words import amount, span

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from .. import _core
 from ..envelopes import Distance, Envelope, Sets, kept
 from ..envelopes.promises import LATE_NS, USED
-from ..paths import Place
 from ..quantities import rate_text, two
-from ..traffic import Group, Traffic, typical_rtt_ns
+from ..traffic.groups import Group, Traffic, typical_rtt_ns
+from ..traffic.paths import Place
 from .load import is_lasting_tcp, lasting_alone
 from .words import percent, rate_of, span
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..paths import Place
-from ..traffic import UNRESPONSIVE, Group, packet_bytes
+from ..traffic.groups import UNRESPONSIVE, Group, packet_bytes
+from ..traffic.paths import Place
 
 
 def load_bps(group: Group, place: Place) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ..paths import Resolved
 from ..quantities import in_base_unit
-from ..traffic import UNRESPONSIVE, Traffic, answers, packet_bytes
+from ..traffic.groups import UNRESPONSIVE, Traffic, answers, packet_bytes
+from ..traffic.paths import Resolved
 
 WEB_PACKET = 0.6
 """The mean length of data packets of short responses, to that of a full one: DCN 2004's are of 600 to 900 bytes."""

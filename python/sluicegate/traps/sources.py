@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ..paths import Path
 from ..quantities import in_base_unit, rate_text
-from ..traffic import UNRESPONSIVE, Traffic, packet_bytes
+from ..traffic.groups import UNRESPONSIVE, Traffic, packet_bytes
+from ..traffic.paths import Path
 from .words import amount, rate_of, span
 
 WINDOW_SHARE = 0.9

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..paths import Place, Resolved
 from ..quantities import in_base_unit
-from ..traffic import Group, Traffic, packet_bytes, typical_rtt_ns
+from ..traffic.groups import Group, Traffic, packet_bytes, typical_rtt_ns
+from ..traffic.paths import Place, Resolved
 from .words import rate_of, span
 
 LONG_ROUND_TRIP = 1.5

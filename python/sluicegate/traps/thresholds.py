@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from ..paths import Resolved, places, queue_at
 from ..quantities import in_base_unit, rate_text
-from ..traffic import UNRESPONSIVE, Traffic, typical_rtt_ns
+from ..traffic.groups import UNRESPONSIVE, Traffic, typical_rtt_ns
+from ..traffic.paths import Resolved, places, queue_at
 from .load import lasting_alone, load_bps
 from .words import amount, percent, rate_of, span
 

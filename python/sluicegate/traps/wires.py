@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ..paths import Place, links
-from ..traffic import Traffic, packet_bytes
+from ..traffic.groups import Traffic, packet_bytes
+from ..traffic.paths import Place, links
 from .words import amount, rate_of, span
 
 OVERTAKERS = 3

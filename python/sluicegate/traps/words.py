@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..paths import Place
 from ..quantities import duration, rate_text
+from ..traffic.paths import Place
 
 
 def span(ns: float) -> str:

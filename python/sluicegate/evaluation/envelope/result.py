@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...envelopes import FILE
 from ...io import staged, write_json, write_parquet
 from ...page import Table
-from ...result_object import Frames, ResultObject, read_summary, read_table
+from ...results.result_object import Frames, ResultObject, read_summary, read_table
 from . import charts, page
 from .regions import Regions
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..quantities import in_base_unit
 from .paths import Path, Place, Resolved, links, paths, places, queue_at
-from .quantities import in_base_unit
 
 UNRESPONSIVE = ("udp", "poisson", "on_off")
 """Kinds that send whatever happens to their packets."""

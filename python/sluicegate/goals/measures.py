@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from . import _core
-from .stats import jain
+from .. import _core
+from ..stats import jain
 
 Measures = dict[str, float | None]
 """What one run gave: each quantity by name, units included; None for what has no value."""

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from ._core import Datagram
+    from .._core import Datagram
 
 
 class Endpoint(ABC):

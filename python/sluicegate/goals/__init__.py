@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from . import _core
+from .. import _core
+from ..quantities import NUMBER, quantity
+from ..traffic.paths import Resolved, paths, places
 from .measures import GROUP, LINK, TOTAL, Metric, column
-from .paths import Resolved, paths, places
-from .quantities import NUMBER, quantity
 
 SENSES: dict[str, Literal["below", "above"]] = {
     "below": "below", "under": "below", "at most": "below", "<": "below", "<=": "below", "≤": "below",

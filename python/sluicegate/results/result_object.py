@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from .page import Table
+    from ..page import Table
 
 PANDAS = "to_pandas needs pandas: pip install 'sluicegate[pandas]'"
 
@@ -80,7 +80,7 @@ class ResultObject:
 
         It needs no other file, no script and no network. Equal results give equal bytes. Raises OSError.
         """
-        from .io import staged_file
+        from ..io import staged_file
 
         with staged_file(path) as file:
             file.write_text(self.html(), encoding="utf-8")
@@ -91,7 +91,7 @@ class ResultObject:
 
         Raises OSError.
         """
-        from .io import staged
+        from ..io import staged
 
         absent = [f"{name}.csv" for name, table in self.tables.items() if table.is_empty()]
         with staged(directory, absent) as folder:
@@ -120,7 +120,7 @@ class ResultObject:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from .page import fragment
+        from ..page import fragment
 
         return fragment(self.overview(), repr(self).strip("<>"))
 

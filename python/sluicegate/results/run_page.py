@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from . import paths
-from .page import Page, Section, Table
-from .plot import animation
-from .plot import run as figures
-from .plot.comparison import MOST_GROUPS
-from .quantities import rate_digits, rate_unit
+from ..page import Page, Section, Table
+from ..plot import animation
+from ..plot import run as figures
+from ..plot.comparison import MOST_GROUPS
+from ..quantities import rate_digits, rate_unit
+from ..traffic import paths
 
 if TYPE_CHECKING:
     import polars as pl

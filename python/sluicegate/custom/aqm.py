@@ -22,11 +22,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from . import custom_ends
-from .custom_ends import EndHooks, Endpoint
+from . import ends as custom_ends
+from .ends import EndHooks, Endpoint
 
 if TYPE_CHECKING:
-    from ._core import Ctx, Packet, RawRun
+    from .._core import Ctx, Packet, RawRun
 
 NOTE = "sluicegate: "
 """How the note begins that says where in a run an exception of a discipline was raised."""
@@ -239,7 +239,7 @@ class Maker:
 
         The arguments and errors are those of the call that makes a discipline.
         """
-        from ._core import ScenarioError
+        from .._core import ScenarioError
 
         factory: Callable[..., Any]
         if ".py:" in reference:
@@ -281,7 +281,7 @@ class Maker:
         # What has no file here, or belongs to the main program, has come with the request itself.
         came = digest is None or this[0].startswith("__main__:")
         if self.expected is not None and not came and this not in self.expected:
-            from ._core import ScenarioError
+            from .._core import ScenarioError
 
             raise ScenarioError(f"{reference}: {another_file(digest, dict(self.expected).get(this[0]))}")
         return about | {"arguments": {key: _recorded(value) for key, value in arguments.items()}}
@@ -322,7 +322,7 @@ def run(
 
     `expected`: what may be made; `ScenarioError` when it is something else.
     """
-    from . import _core
+    from .. import _core
 
     maker = Maker(queue, expected)
     return maker.summary(_core.run(text, name, sets, progress, maker, pcap))
@@ -348,7 +348,7 @@ PREFIX = "sluicegate_own."
 
 def load(reference: str, file: str | None, what: str = "discipline") -> tuple[AqmFactory, str]:
     """What `path.py:Name` names, and the SHA-256 of the file. Raises `ScenarioError`, and what the file raises."""
-    from ._core import ScenarioError
+    from .._core import ScenarioError
 
     place, _, name = reference.rpartition(":")
     if not place.endswith(".py") or not name.isidentifier():
@@ -409,7 +409,7 @@ def _made(
     factory: Callable[..., object], label: str, given: Mapping[str, object], offered: Mapping[str, object]
 ) -> tuple[object, dict[str, object]]:
     """What `factory` makes, and its arguments. Raises `ScenarioError` when the factory refuses them."""
-    from ._core import ScenarioError
+    from .._core import ScenarioError
 
     arguments = dict(given)
     if isinstance(factory, partial) and not factory.args:  # so that its keywords are looked at, too
@@ -443,7 +443,7 @@ AnyHooks = TypeVar("AnyHooks", Hooks, EndHooks)
 
 def _hooks(thing: object, label: str, kind: type[AnyHooks], base: type, needed: Sequence[str]) -> AnyHooks:
     """The methods of a thing, as `kind` names them. Raises `ScenarioError` when it lacks one that it must have."""
-    from ._core import ScenarioError
+    from .._core import ScenarioError
 
     found: dict[str, Any] = {}
     for method in kind._fields[1:]:
@@ -463,7 +463,7 @@ def _hooks(thing: object, label: str, kind: type[AnyHooks], base: type, needed: 
 
 def traceback_of(error: BaseException) -> str | None:
     """The traceback of an exception of a discipline, from its own code on; None for any other exception."""
-    from ._core import ConservationError
+    from .._core import ConservationError
 
     notes = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt) or not (

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from ._core import RawRun
-    from .page import Table
+    from .._core import RawRun
+    from ..page import Table
 
     Columns = list[tuple[str, str, bytes | tuple[list[str], bytes]]]
 
@@ -99,7 +99,7 @@ class Results(ResultObject):
         They appear whole or not at all, and other files in an existing directory stay, but for tables that have no rows
         now. Equal runs give equal bytes. Raises OSError.
         """
-        from .io import staged
+        from ..io import staged
 
         with staged(directory, self.absent()) as folder:
             self.write_files(folder)
@@ -107,7 +107,7 @@ class Results(ResultObject):
 
     def write_files(self, folder: Path) -> None:
         """Write the same files into a folder that is there, one after the other. Raises OSError."""
-        from .io import write_json, write_parquet
+        from ..io import write_json, write_parquet
 
         for name, table in self.tables.items():
             if not table.is_empty():
@@ -201,7 +201,7 @@ class Run(Results):
 
     def plot(self) -> Figure:
         """Throughput of each group and the queue over time, how delays are distributed, and drops by reason."""
-        from .plot import run
+        from ..plot import run
 
         return run.figure(self.tables)
 
@@ -233,8 +233,8 @@ class Run(Results):
         docs/results.md says what is in it. Equal runs give equal bytes. Raises OSError, and `ScenarioError` where there
         are no TCP streams, or no samples of them, or `path` ends otherwise.
         """
-        from .export import flent, require_suffix
-        from .io import staged_file
+        from ..export import flent, require_suffix
+        from ..io import staged_file
 
         require_suffix(path, "flent")
         with staged_file(path) as place:
@@ -248,8 +248,8 @@ class Run(Results):
         sent and lost packets too. Raises OSError, and `ScenarioError` for a flow without a congestion window, or where
         `path` ends otherwise.
         """
-        from .export import qlog, require_suffix
-        from .io import staged_file
+        from ..export import qlog, require_suffix
+        from ..io import staged_file
 
         require_suffix(path, "qlog")
         with staged_file(path) as place:
@@ -262,8 +262,8 @@ class Run(Results):
         `flow`: its number, or the name of a group of one flow. Raises `ScenarioError` for a flow without a stream of
         bytes, and where `run.packets` is 0, or the table holds none of the flow's data.
         """
-        from . import export
-        from .plot import time_sequence
+        from .. import export
+        from ..plot import time_sequence
 
         found = export.stream(self.summary["scenario"], flow)
         export.require_data(self.summary["scenario"], found, self.packets)
@@ -294,7 +294,7 @@ def read_tables(directory: str | Path, of: str, always: Sequence[str]) -> dict[s
     ValueError when a file is damaged, or missing though its table is one of those that `always` have rows."""
     import polars as pl
 
-    from . import _core
+    from .. import _core
 
     types = {"f64": pl.Float64, "i64": pl.Int64, "str": pl.String}
     found = {}
@@ -311,7 +311,7 @@ def read_tables(directory: str | Path, of: str, always: Sequence[str]) -> dict[s
 
 def file_names() -> list[str]:
     """The names of the files that `Run.write` writes."""
-    from . import _core
+    from .. import _core
 
     tables = json.loads(_core.declarations())["tables"]
     return [*(f"{table['name']}.parquet" for table in tables), "summary.json"]

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..quantities import in_base_unit
+from .groups import Group, Traffic, conversation, packet_bytes
 from .paths import REVERSE, SHAPERS, Resolved
-from .quantities import in_base_unit
-from .traffic import Group, Traffic, conversation, packet_bytes
 
 GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 """Milliseconds below which an increase of latency has this grade; from the last on it is F."""

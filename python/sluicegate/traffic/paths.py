@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .quantities import in_base_unit
+from ..quantities import in_base_unit
 
 Resolved = Mapping[str, Any]
 """A resolved scenario, or a table of one."""

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from .. import _core
 
 
 class Vectors:
@@ -64,7 +64,7 @@ class Vectors:
 
     def write(self, path: str | Path, format: str) -> Path:
         """Write `text(format)` to a file, whole or not at all; return its path. Raises as `text` does, and OSError."""
-        from .io import staged_file
+        from ..io import staged_file
 
         text = self.text(format)
         with staged_file(path) as file:

@@ -1,0 +1,1 @@
+"""What is written in Python by others: disciplines (`aqm`) and ends of flows (`ends`)."""

@@ -1,0 +1,1 @@
+"""What a scenario says of its traffic: paths, groups of flows, connection vectors, responsiveness."""
