@@ -2,7 +2,8 @@
 
 use super::cc::State;
 use super::queue::{Packet, sent_after};
-use super::sender::{DUP_THRESH, Phase, Sender};
+use super::rack::DUP_THRESH;
+use super::sender::{Phase, Sender};
 use crate::segment::{Options, Segment};
 use sluicegate_base::{Span, Time};
 

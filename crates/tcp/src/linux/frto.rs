@@ -12,6 +12,7 @@
 
 use super::ack::{Rexmit, Seen};
 use super::cc::State;
+use super::rack::DUP_THRESH;
 use super::sender::Sender;
 
 impl Sender {
@@ -64,8 +65,8 @@ impl Sender {
         self.window.cwnd = self.queue.in_flight() + 1;
         self.window.count = 0;
         self.cwnd_stamp = self.window.now;
-        if state <= State::Disorder && self.queue.sacked_out >= super::sender::DUP_THRESH {
-            self.rack.reordering = self.rack.reordering.min(super::sender::DUP_THRESH as u16);
+        if state <= State::Disorder && self.queue.sacked_out >= DUP_THRESH {
+            self.rack.reordering = self.rack.reordering.min(DUP_THRESH as u16);
         }
         self.set_state(State::Loss);
         self.episode.high = self.window.nxt;

@@ -14,11 +14,11 @@
 //! | `ring` | a queue of packets, by number | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
-//! | `rack` | what is lost | 8985 |
+//! | `rack` `losses` | what is lost: the rule, and the sender by it | 8985 |
 //! | `tlp` | tail loss probes | 8985, Sec. 7 |
 //! | `frto` | spurious timeouts | 5682 |
-//! | `prr` | how much goes out while the window falls | 6937bis |
-//! | `undo` | reductions for nothing, by DSACK and by timestamps (Eifel) | 3522, 3708, 4015 |
+//! | `prr` `reduction` | how much goes out while the window falls: the rule, and the sender by it | 6937bis |
+//! | `undo` `restore` | reductions for nothing, by DSACK and by timestamps (Eifel): what is remembered, and how they are taken back | 3522, 3708, 4015 |
 //! | `rtt` | round trip and timeout | 6298, 7323 |
 //! | `clock` | ticks, the wheel of timers | |
 //! | `rate` | samples of the delivery rate | draft-ietf-ccwg-bbr |
@@ -47,6 +47,7 @@ mod ecn;
 mod end;
 mod frto;
 mod lazy;
+mod losses;
 mod pacing;
 mod prediction;
 mod prr;
@@ -55,6 +56,8 @@ mod rack;
 mod rate;
 mod receive;
 mod recovery;
+mod reduction;
+mod restore;
 mod ring;
 mod rtt;
 mod sack;

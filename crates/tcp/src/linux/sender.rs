@@ -522,8 +522,5 @@ impl Sender {
     }
 }
 
-/// Duplicates that show a loss, and the reordering expected at first (net.ipv4.tcp_reordering).
-pub(super) const DUP_THRESH: u32 = 3;
-
 /// How long a timer waits that is set by what goes out next.
 pub(super) const NEVER: Span = Span(u64::MAX);
