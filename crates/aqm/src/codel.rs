@@ -37,7 +37,7 @@
 
 mod rule;
 
-use crate::l4s_step::Ect;
+use crate::l4s::Ect;
 use crate::prelude::*;
 pub use rule::{CodelRule, CodelState};
 

@@ -1,6 +1,5 @@
 //! What a queue discipline is, what it needs to know of a packet, and what its driver provides.
 
-use crate::fifo::Buffer;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sluicegate_base::params::{Raw, unknown};
@@ -62,6 +61,16 @@ pub trait Packet: Send {
     }
     /// Writes on it what queues after this one, and its receiver, can read; a packet may have no room for it.
     fn set_label(&mut self, _label: u32) {}
+}
+
+/// What waits in a queue.
+pub trait Buffer<P> {
+    /// How many packets are queued.
+    fn packets(&self) -> u64;
+    /// How many bytes are queued.
+    fn bytes(&self) -> u64;
+    /// Calls `visit` for every queued packet, from the head to the tail.
+    fn for_each(&self, visit: &mut dyn FnMut(&P));
 }
 
 choices! {

@@ -68,7 +68,7 @@
 mod probability;
 mod queues;
 
-use crate::l4s_step::Ect;
+use crate::l4s::{Ect, OnOverload};
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
 use probability::BaseProbability;
@@ -82,16 +82,6 @@ choices! {
         Rfc9332 = "rfc9332",
         /// The kernel's: likelihoods are drawn, and the L queue has a step.
         Linux = "linux",
-    }
-}
-
-choices! {
-    /// What happens when marks alone do not hold the queue.
-    pub enum Overload {
-        /// Packets are dropped, with the classic probability and whatever their ECN field, in both queues.
-        Drop = "drop_on_overload",
-        /// Nothing more than marks, until the buffer is full.
-        Overflow = "overflow",
     }
 }
 
@@ -157,7 +147,7 @@ discipline! {
         classic_protection: u64 = default(10), unit("%"), range(Range::from(0.0).to(100.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("classic_protection");
         /// What happens when marks alone do not hold the queue.
-        overload: Overload = default(Overload::Drop), source("RFC 9332, Sec. 2.5.1.1 and App. A.2; Linux"),
+        overload: OnOverload = default(OnOverload::Drop), source("RFC 9332, Sec. 2.5.1.1 and App. A.2; Linux"),
             tc("drop_on_overload, overflow");
         /// When the controller's probability is applied.
         drop_at: DropAt = default(DropAt::Dequeue), source("RFC 9332, App. A.1, Fig. 4; Linux"),
@@ -295,7 +285,7 @@ impl<P: Packet> DualPi2<P> {
     /// The RFC's decision on a packet of so many bytes that was taken from this queue.
     fn decide(&mut self, queue: Queue, bytes: u64, ecn: Ecn, wait: Span) -> Signal {
         let [p_c, p_cl] = if self.short(bytes) { [0.0; 2] } else { [self.base.p_c(), self.base.p_cl(&self.params)] };
-        let overload = self.params.overload == Overload::Drop && p_cl >= 1.0;
+        let overload = self.params.overload == OnOverload::Drop && p_cl >= 1.0;
         match queue {
             Queue::Classic if !recur(&mut self.cq_count, p_c) => Signal::None,
             Queue::Classic if overload || ecn == Ecn::NotCapable => Signal::Drop,
@@ -325,7 +315,7 @@ impl<P: Packet> DualPi2<P> {
             Queue::Classic if overload || ecn == Ecn::NotCapable => Signal::Drop,
             Queue::Classic => Signal::Mark,
             Queue::L4s if overload => {
-                let drops = self.params.overload == Overload::Drop && draw(rng, p) && draw(rng, p);
+                let drops = self.params.overload == OnOverload::Drop && draw(rng, p) && draw(rng, p);
                 if drops { Signal::Drop } else { Signal::Mark }
             }
             Queue::L4s if draw(rng, coupled) => Signal::Mark,

@@ -1,18 +1,9 @@
-//! A first-in-first-out buffer with a limit, and what every buffer shows of itself.
+//! A first-in-first-out buffer with a limit.
 
+pub use crate::discipline::Buffer;
 use crate::discipline::{Ctx, DropReason, Packet};
 use alloc::collections::VecDeque;
 use sluicegate_base::Size;
-
-/// What waits in a queue.
-pub trait Buffer<P> {
-    /// How many packets are queued.
-    fn packets(&self) -> u64;
-    /// How many bytes are queued.
-    fn bytes(&self) -> u64;
-    /// Calls `visit` for every queued packet, from the head to the tail.
-    fn for_each(&self, visit: &mut dyn FnMut(&P));
-}
 
 /// For how many packets each of many queues keeps memory when it is empty: none is allocated for a few packets, and those
 /// that are long one after another do not add up.

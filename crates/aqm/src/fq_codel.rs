@@ -39,7 +39,7 @@
 
 use crate::codel::{CodelArithmetic, CodelRule, CodelState};
 use crate::hashed_queues::{HashedQueue, HashedQueues};
-use crate::l4s_step::Ect;
+use crate::l4s::Ect;
 use crate::longest::{LazyLongest, Tie};
 use crate::prelude::*;
 

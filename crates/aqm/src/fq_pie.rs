@@ -123,7 +123,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         let (packets, bytes) = (self.queues.packets(), self.queues.bytes());
         let queue = &mut self.queues.queues[at as usize];
         if !Limit::of(self.params.limit).has_room(packets, bytes, packet.bytes()) {
-            queue.aqm.pie.dropped();
+            queue.aqm.pie.controller_mut().dropped();
             return ctx.drop(packet, DropReason::Tail);
         }
         if !queue.aqm.pie.admits(&mut packet, queue.fifo.bytes(), &self.params.pie, ctx.rng) {
@@ -136,7 +136,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         self.queues.dequeue(self.params.quantum, |_, queue, _| {
             let (packet, came) = queue.fifo.pop_with()?;
-            queue.aqm.pie.departed(came, ctx.now, queue.fifo.packets() == 0);
+            queue.aqm.pie.controller_mut().departed(came, ctx.now, queue.fifo.packets() == 0);
             Some(packet)
         })
     }
@@ -152,8 +152,8 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
             self.restless.retain(|at| {
                 let queue = &mut queues[*at as usize];
                 let empty = queue.fifo.packets() == 0;
-                queue.aqm.pie.update(pie, empty);
-                queue.aqm.restless = !(empty && queue.aqm.pie.at_rest(pie));
+                queue.aqm.pie.controller_mut().update(pie, empty);
+                queue.aqm.restless = !(empty && queue.aqm.pie.controller().at_rest(pie));
                 queue.aqm.restless
             });
         }
@@ -164,7 +164,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        let p = self.restless.iter().map(|at| self.queues.queues[*at as usize].aqm.pie.shown().0);
+        let p = self.restless.iter().map(|at| self.queues.queues[*at as usize].aqm.pie.controller().shown().0);
         visit(None, "p", p.fold(0.0, libm::fmax));
     }
 }
@@ -181,8 +181,8 @@ impl<P: Packet> Configure<P> for FqPie<P> {
         for at in 0..self.queues.queues.len() {
             let queue = &mut self.queues.queues[at];
             let empty = queue.fifo.packets() == 0;
-            queue.aqm.pie.adapt(&self.params.pie, empty);
-            if !(empty && queue.aqm.pie.at_rest(&self.params.pie)) {
+            queue.aqm.pie.controller_mut().adapt(&self.params.pie, empty);
+            if !(empty && queue.aqm.pie.controller().at_rest(&self.params.pie)) {
                 self.rouse(at as u32);
             }
         }

@@ -30,31 +30,8 @@
 //! | `tc` has no such queue | no `tc` line | near it: `fq_codel` with `flows 1`, `noecn` and `ce_threshold` with a selector |
 
 use crate::codel::{CodelArithmetic, CodelRule, CodelState};
-use crate::dualpi2::Overload;
+use crate::l4s::{Ect, OnOverload};
 use crate::prelude::*;
-use sluicegate_base::Ecn;
-
-choices! {
-    /// Which ECN fields a threshold, or a queue, is for.
-    pub enum Ect {
-        /// ECT(1), the identifier of L4S, and CE, which it may have been.
-        L4s = "l4s_ect",
-        /// All but Not-ECT.
-        Any = "any_ect",
-    }
-}
-
-impl Ect {
-    /// Whether a packet with this field is meant.
-    #[inline]
-    #[must_use]
-    pub fn takes(self, ecn: Ecn) -> bool {
-        match self {
-            Ect::L4s => matches!(ecn, Ecn::Capable1 | Ecn::CongestionExperienced),
-            Ect::Any => ecn != Ecn::NotCapable,
-        }
-    }
-}
 
 discipline! {
     L4sStep: "l4s_step", "L4S step marker",
@@ -87,12 +64,12 @@ discipline! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3");
         /// What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer.
-        overload: Overload = default(Overload::Drop), source("RFC 9331, Sec. 5.1");
+        overload: OnOverload = default(OnOverload::Drop), source("RFC 9331, Sec. 5.1");
     }
     rules {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
         "step_thresh < target, unless overload = overflow" [step_thresh, target, overload]
-            |p| p.overload == Overload::Overflow || p.step_thresh_packets.is_some() || p.step_thresh < p.target;
+            |p| p.overload == OnOverload::Overflow || p.step_thresh_packets.is_some() || p.step_thresh < p.target;
     }
 }
 
@@ -100,8 +77,8 @@ impl L4sStepParams {
     /// CoDel as the Classic AQM, and its threshold as the step.
     fn rule(&self) -> CodelRule {
         let target = match self.overload {
-            Overload::Drop => self.target,
-            Overload::Overflow => Span(u64::MAX), // no wait is so long
+            OnOverload::Drop => self.target,
+            OnOverload::Overflow => Span(u64::MAX), // no wait is so long
         };
         let step = if self.step_thresh_packets.is_none() { Some(self.step_thresh) } else { None };
         CodelRule::new(CodelArithmetic::Rfc8289, target, self.interval, self.max_packet.amount(), false)
@@ -168,7 +145,7 @@ mod tests {
     use crate::harness::{Harness, TestPacket};
     use Ecn::{Capable0, Capable1, CongestionExperienced, NotCapable};
     use alloc::vec::Vec;
-    use sluicegate_base::{Link, Params};
+    use sluicegate_base::{Ecn, Link, Params};
 
     fn params() -> L4sStepParams {
         L4sStepParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
@@ -212,13 +189,13 @@ mod tests {
             let early = harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Early).count();
             (early, marks)
         };
-        let codel = flood(Overload::Drop, NotCapable).0;
+        let codel = flood(OnOverload::Drop, NotCapable).0;
         assert!(codel > 100, "{codel}");
         for ecn in [Capable0, Capable1] {
-            let (early, marks) = flood(Overload::Drop, ecn);
+            let (early, marks) = flood(OnOverload::Drop, ecn);
             assert_eq!(early, codel, "the same drops for {ecn:?}");
             assert_eq!(marks > 1900, ecn == Capable1, "{marks} marks");
-            assert_eq!(flood(Overload::Overflow, ecn).0, 0, "a full buffer alone");
+            assert_eq!(flood(OnOverload::Overflow, ecn).0, 0, "a full buffer alone");
         }
     }
 

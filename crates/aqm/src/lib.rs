@@ -38,6 +38,7 @@ pub mod fred;
 pub mod gred;
 pub mod harness;
 mod hashed_queues;
+pub mod l4s;
 pub mod l4s_step;
 pub mod longest;
 pub mod marking;

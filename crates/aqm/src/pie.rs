@@ -44,12 +44,15 @@
 //! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0) no update is asked for | it would change nothing but the allowance, which the next arrival returns; an idle link needs no clock |
 
 mod linux;
+mod rfc8033;
 mod rule;
+mod state;
 
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-pub(crate) use rule::{ACCUMULATED, PieState, SCALES, STEP};
+pub(crate) use rfc8033::{ACCUMULATED, SCALES, STEP};
 pub use rule::{PieArithmetic, PieBlock};
+pub(crate) use state::PieState;
 
 choices! {
     /// What the queueing delay is taken from.
@@ -116,7 +119,7 @@ impl<P: Packet> Pie<P> {
     /// Tells the law of it.
     fn measure(&mut self) {
         if let Some(qdelay) = self.qdelay_by_length() {
-            self.state.measured(qdelay);
+            self.state.controller_mut().measured(qdelay);
         }
     }
 }
@@ -126,7 +129,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         // Updates that passed unasked changed nothing.
         self.updates.skip_missed(ctx.now);
         if !self.fifo.has_room(&packet) {
-            self.state.dropped();
+            self.state.controller_mut().dropped();
             return ctx.drop(packet, DropReason::Tail);
         }
         self.measure();
@@ -139,21 +142,21 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let (packet, came) = self.fifo.pop_with()?;
         if self.params.delay == Delay::Timestamp {
-            self.state.departed(came, ctx.now, self.fifo.packets() == 0);
+            self.state.controller_mut().departed(came, ctx.now, self.fifo.packets() == 0);
         }
         Some(packet)
     }
 
     /// None while updates would change nothing.
     fn next_wakeup(&self) -> Option<Time> {
-        let quiet = self.fifo.packets() == 0 && self.state.at_rest(&self.params.pie);
+        let quiet = self.fifo.packets() == 0 && self.state.controller().at_rest(&self.params.pie);
         (!quiet).then(|| self.updates.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         while self.updates.tick(ctx.now) {
             self.measure();
-            self.state.update(&self.params.pie, self.fifo.packets() == 0);
+            self.state.controller_mut().update(&self.params.pie, self.fifo.packets() == 0);
         }
     }
 
@@ -162,7 +165,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        let (p, qdelay, burst_allowance) = self.state.shown();
+        let (p, qdelay, burst_allowance) = self.state.controller().shown();
         visit(None, "p", p);
         visit(None, "qdelay_s", self.qdelay_by_length().unwrap_or(qdelay).as_secs());
         visit(None, "burst_allowance_s", burst_allowance.as_secs());
@@ -174,7 +177,7 @@ impl<P: Packet> Configure<P> for Pie<P> {
         self.updates.skip_missed(ctx.now);
         self.updates.set_period(ctx.now, params.pie.t_update);
         self.fifo.resize(params.limit, ctx);
-        self.state.adapt(&params.pie, self.fifo.packets() == 0);
+        self.state.controller_mut().adapt(&params.pie, self.fifo.packets() == 0);
         self.params = params;
     }
 }

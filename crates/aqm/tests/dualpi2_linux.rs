@@ -10,9 +10,9 @@ mod kernel;
 
 use kernel::{Counts, Tc, Threshold};
 use proptest::prelude::*;
-use sluicegate_aqm::dualpi2::{DropAt, DualPi2, DualPi2Law, DualPi2Params, Overload};
+use sluicegate_aqm::dualpi2::{DropAt, DualPi2, DualPi2Law, DualPi2Params};
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::l4s_step::Ect;
+use sluicegate_aqm::l4s::{Ect, OnOverload};
 use sluicegate_aqm::{Configure, Ctx, Discipline, DropReason};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 
@@ -52,7 +52,7 @@ fn params(tc: &Tc, law: DualPi2Law) -> DualPi2Params {
         min_qlen_step: u64::from(tc.min_qlen_step),
         coupling_factor: f64::from(tc.coupling),
         classic_protection: tc.c_protection as u64,
-        overload: if tc.drop_overload { Overload::Drop } else { Overload::Overflow },
+        overload: if tc.drop_overload { OnOverload::Drop } else { OnOverload::Overflow },
         drop_at: if tc.drop_early { DropAt::Enqueue } else { DropAt::Dequeue },
         ect: if tc.ecn_mask == 1 { Ect::L4s } else { Ect::Any },
         max_packet: Size::Bytes(u64::from(tc.mtu)),

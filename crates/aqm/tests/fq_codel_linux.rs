@@ -14,7 +14,7 @@ use sluicegate_aqm::codel::CodelArithmetic;
 use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_codel::{FqCodel, FqCodelParams};
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::l4s_step::Ect;
+use sluicegate_aqm::l4s::Ect;
 use sluicegate_aqm::{Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 

@@ -1,9 +1,9 @@
 //! CoDel's rule without a queue: whether the packet at the head is to be dropped. `codel` and `fq_codel` build on it.
 
 use super::CodelArithmetic;
-use crate::discipline::{Ctx, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::l4s_step::Ect;
+use crate::discipline::{Buffer, Ctx, DropReason, Packet};
+use crate::fifo::Fifo;
+use crate::l4s::Ect;
 use sluicegate_base::{Span, Time};
 
 impl CodelArithmetic {

@@ -1,6 +1,7 @@
 //! The base probability p' of PI2, as the RFC and as the kernel update it.
 
-use super::{DualPi2Law, DualPi2Params, Overload};
+use super::{DualPi2Law, DualPi2Params};
+use crate::l4s::OnOverload;
 use sluicegate_base::Span;
 
 /// The kernel's probabilities are parts of this, and its 1 is one less.
@@ -46,7 +47,7 @@ impl BaseProbability {
                 let error = curq.as_secs() - params.target.as_secs();
                 let growth = curq.as_secs() - self.prevq.as_secs();
                 let p = (self.p + params.alpha() * error + params.beta() * growth).clamp(0.0, 1.0);
-                if params.overload == Overload::Overflow { libm::fmin(p, 1.0 / params.coupling_factor) } else { p }
+                if params.overload == OnOverload::Overflow { libm::fmin(p, 1.0 / params.coupling_factor) } else { p }
             }
             DualPi2Law::Linux => f64::from(self.updated_parts(curq, params)) / PARTS,
         }
@@ -63,8 +64,8 @@ impl BaseProbability {
         // The kernel takes a sum that has wrapped for one beyond its bound.
         let updated = if delta > 0 { parts.saturating_add(change) } else { parts.saturating_sub(change) };
         match params.overload {
-            Overload::Drop => updated,
-            Overload::Overflow => updated.min(u32::MAX / params.coupling_factor as u32),
+            OnOverload::Drop => updated,
+            OnOverload::Overflow => updated.min(u32::MAX / params.coupling_factor as u32),
         }
     }
 }

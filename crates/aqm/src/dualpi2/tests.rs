@@ -246,7 +246,7 @@ fn overload_drops_in_both_queues() {
 
 #[test]
 fn overflow_marks_alone() {
-    let overflow = DualPi2Params { overload: Overload::Overflow, limit: Size::Packets(20), ..params() };
+    let overflow = DualPi2Params { overload: OnOverload::Overflow, limit: Size::Packets(20), ..params() };
     let mut harness = full(overflow, 0.75, &[(10, Capable1), (10, Capable0)]);
     harness.wait(Span::from_millis(30));
     assert_eq!(harness.state("p"), Some(0.5), "1/k");

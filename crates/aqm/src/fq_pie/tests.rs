@@ -164,6 +164,6 @@ fn another_allowance_reaches_every_queue() {
         assert!(harness.discipline.restless.is_empty());
         harness.arrive(1, 1000);
         let at = harness.discipline.restless[0] as usize;
-        assert_eq!(harness.discipline.queues.queues[at].aqm.pie.shown().2, Span::from_millis(300));
+        assert_eq!(harness.discipline.queues.queues[at].aqm.pie.controller().shown().2, Span::from_millis(300));
     }
 }

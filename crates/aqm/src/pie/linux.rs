@@ -1,6 +1,6 @@
 //! PIE by the kernel's rules, in its whole numbers (`net/sched/sch_pie.c`, `include/net/pie.h`; delays by timestamps).
 
-use super::rule::{Law, PieBlock};
+use super::rule::{Controller, PieBlock};
 use crate::prelude::*;
 use crate::red::Mode;
 
@@ -39,7 +39,7 @@ impl Linux {
     }
 }
 
-impl Law for Linux {
+impl Controller for Linux {
     fn drop_early(&mut self, params: &PieBlock, queued: u64, bytes: u64, rng: &mut Stream) -> bool {
         let mtu = params.max_packet.amount();
         let calm = self.qdelay < ticks(params.target) / 2 && self.prob < MAX_PROB / 5;

@@ -1,6 +1,6 @@
 //! The controller by hand, on a link of 1 Mbit/s where a packet of 1000 bytes takes 8 ms.
 
-use super::rule::Rfc8033;
+use super::rfc8033::Rfc8033;
 use super::*;
 use crate::harness::{Harness, TestPacket};
 use crate::red::Action;
