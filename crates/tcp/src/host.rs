@@ -3,6 +3,7 @@
 use crate::cc::CongestionControl;
 use crate::linux::cc::{self as linux_cc, Controller};
 pub use crate::papers::cc::{VegasParams, VegasRules};
+pub use crate::params::RtoConfig;
 use crate::params::{Algorithm, SlowStartExit, TcpParams};
 use crate::profiles::ProfileName;
 use alloc::boxed::Box;
@@ -11,21 +12,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use sluicegate_base::{Span, Stream};
-
-/// How a host's retransmission timer is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RtoConfig {
-    /// Granularity of the clock.
-    pub tick: Span,
-    /// Least timeout, before back-off.
-    pub min: Span,
-    /// Largest timeout, after back-off.
-    pub max: Span,
-    /// Timeout before the first sample.
-    pub initial: Span,
-    /// How many repetitions of the opening wait no longer than the one before.
-    pub syn_linear: u64,
-}
 
 /// A host as its connections use it: parameters with the profile filled in.
 #[derive(Clone, Debug, PartialEq)]

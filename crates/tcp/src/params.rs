@@ -47,7 +47,7 @@
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::host::{RtoConfig, VegasRules};
+use crate::papers::cc::VegasRules;
 use crate::profiles::{PROFILES, Profile, ProfileName};
 use crate::segment::ACCURATE_BYTES;
 use sluicegate_base::params::Parameter;
@@ -327,6 +327,21 @@ impl TcpParams {
             syn_linear: self.resolve(&self.syn_linear_timeouts, "syn_linear_timeouts"),
         }
     }
+}
+
+/// How a host's retransmission timer is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Granularity of the clock.
+    pub tick: Span,
+    /// Least timeout, before back-off.
+    pub min: Span,
+    /// Largest timeout, after back-off.
+    pub max: Span,
+    /// Timeout before the first sample.
+    pub initial: Span,
+    /// How many repetitions of the opening wait no longer than the one before.
+    pub syn_linear: u64,
 }
 
 /// The profile that the given values of [`TcpParams`] choose, by the names of their fields: Linux's, unless another is given or
