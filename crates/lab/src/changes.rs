@@ -2,12 +2,14 @@
 //! read and checked as overrides are before anything has changed.
 
 use crate::document::{Document, Item, Node, Place, ScenarioError};
-use crate::flows::{self, Group, refuse_too_large};
+use crate::flows::{self, Group};
 use crate::foreign::{Build, Foreign};
+use crate::link::{LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE};
+use crate::memory::refuse_too_large;
 use crate::network::{Network, NetworkParams, RunParams};
-use crate::queueing::{Built, QUEUE, Queueing, Queues, REVERSE_QUEUE};
+use crate::queueing::{Built, Queueing, Queues};
 use crate::section::{Section, fields, json as value_json};
-use crate::topology::{self, LinkSpec, REVERSE};
+use crate::topology;
 use serde_json::{Map, Value as Json, json};
 use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};

@@ -3,11 +3,11 @@
 use crate::access::Access;
 use crate::document::{Item, Node, ScenarioError};
 use crate::foreign::{Foreign, TABLE};
-use crate::memory::{Memory, Path};
-use crate::network::{NetworkParams, RunParams};
+use crate::link::LinkSpec;
+use crate::network::NetworkParams;
 use crate::population;
 use crate::section::{Section, fields};
-use crate::topology::{self, LinkSpec};
+use crate::topology;
 use serde_json::{Map, Value as Json};
 use sluicegate_base::Span;
 use sluicegate_base::params::{Raw, Table, did_you_mean};
@@ -138,24 +138,6 @@ pub(crate) fn path(at: usize) -> String {
 pub(crate) fn entry<'a>(root: &Section<'a>, item: &'a Item, path: &'a str) -> Section<'a> {
     let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
     Section { document: root.document, path, place: item.place, entries }
-}
-
-/// Refuses what would not fit into memory, at the group of flows that makes it too large. The bytes of what fits.
-pub(crate) fn refuse_too_large(
-    root: &Section<'_>,
-    groups: &[Group],
-    links: &[LinkSpec],
-    dumbbell: Option<&NetworkParams>,
-    run: &RunParams,
-) -> Result<u64, ScenarioError> {
-    let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(0) };
-    let mut memory = Memory::default();
-    for (at, (item, group)) in items.iter().zip(groups).enumerate() {
-        let path = path(at);
-        let section = entry(root, item, &path);
-        memory.add(&section, group, &Path::new(group, links, dumbbell), run)?;
-    }
-    Ok(memory.bytes())
 }
 
 /// Reads an entry of `[[flows]]`.

@@ -17,6 +17,7 @@
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
 //! | [`simulation`] | a scenario as it runs: driven, looked at, changed |
 //! | [`watch`] | what a run, or a network of real packets, looks like at a moment, for people who watch |
+//! | [`link`] | a link as the network, its shaper and its queue describe it |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
@@ -29,6 +30,7 @@ pub mod declarations;
 pub mod document;
 pub mod flows;
 pub mod foreign;
+mod link;
 pub mod memory;
 pub mod network;
 mod path;

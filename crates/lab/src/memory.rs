@@ -5,11 +5,11 @@
 //! acknowledged. Nothing bounds those that wait at a source's own access link, whose queue has no limit. What a discipline of
 //! one's own holds is not known: windows bound it for TCP, and what it holds of sources that send by the clock is not counted.
 
-use crate::document::ScenarioError;
-use crate::flows::Group;
+use crate::document::{Item, Node, ScenarioError};
+use crate::flows::{self, Group};
+use crate::link::LinkSpec;
 use crate::network::{NetworkParams, RunParams};
 use crate::section::Section;
-use crate::topology::LinkSpec;
 use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::Vectors;
@@ -58,9 +58,27 @@ const AHEAD: f64 = 2.0;
 /// Bytes of one sample of one flow: as it is taken, and as a row of eight columns twice (here and in Python).
 const SAMPLE: f64 = 176.0;
 
+/// Refuses what would not fit into memory, at the group of flows that makes it too large. The bytes of what fits.
+pub(crate) fn refuse_too_large(
+    root: &Section<'_>,
+    groups: &[Group],
+    links: &[LinkSpec],
+    dumbbell: Option<&NetworkParams>,
+    run: &RunParams,
+) -> Result<u64, ScenarioError> {
+    let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(0) };
+    let mut memory = Memory::default();
+    for (at, (item, group)) in items.iter().zip(groups).enumerate() {
+        let path = flows::path(at);
+        let section = flows::entry(root, item, &path);
+        memory.add(&section, group, &Path::new(group, links, dumbbell), run)?;
+    }
+    Ok(memory.bytes())
+}
+
 /// Adds up the groups of flows of one scenario.
 #[derive(Debug)]
-pub(crate) struct Memory {
+struct Memory {
     flows: f64,
     bytes: f64,
 }
@@ -185,7 +203,7 @@ fn kept(source: &SourcePlan, run: &RunParams) -> f64 {
 }
 
 /// The way of a group's packets, there and back, as far as what is on it is bounded.
-pub(crate) struct Path {
+struct Path {
     /// The propagation delay there, the most that jitter adds to it, and the longest round trip.
     there: f64,
     jitter: f64,

@@ -4,25 +4,19 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
+use crate::link::{Held, LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE};
 use crate::section::{Found, Given, Section, beyond, fields, object, values_at};
-use crate::shaper;
-use crate::topology::{LinkSpec, REVERSE};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::DropTailParams;
 use sluicegate_aqm::{
     Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,
 };
-use sluicegate_base::params::{Raw, Table, Values, did_you_mean};
+use sluicegate_base::params::{DefaultValue, Raw, Table, Values, did_you_mean};
 use sluicegate_base::{Field, Link, Params, Size, Value};
 use sluicegate_port::TokenBucket;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::iter::Sum;
 
-/// The table of a queue, of the scenario or of the opposite direction alone.
-pub(crate) const QUEUE: &str = "queue";
-/// Where the latter stands.
-pub(crate) const REVERSE_QUEUE: &str = "network.reverse.queue";
 /// The key of the classes of a container.
 const CLASSES: &str = "classes";
 /// Most classes of one container, and how deep containers may stand in each other.
@@ -38,42 +32,6 @@ pub(crate) enum Queueing {
     Ours(Table, Found, Vec<(ClassParams, Queueing)>),
     /// One that is written elsewhere.
     Foreign(Foreign),
-}
-
-/// The most that a queue holds: packets, and bytes, which both bound it; infinite where nobody says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    packets: f64,
-    pub bytes: f64,
-}
-
-impl Held {
-    pub const UNKNOWN: Held = Held { packets: f64::INFINITY, bytes: f64::INFINITY };
-
-    fn of(limit: Size, link: &Link) -> Held {
-        match limit {
-            Size::Packets(packets) => Held { packets: packets as f64, bytes: packets as f64 * link.packet as f64 },
-            Size::Bytes(bytes) => Held { bytes: bytes as f64, ..Held::UNKNOWN },
-        }
-    }
-
-    fn least(self, other: Held) -> Held {
-        Held { packets: self.packets.min(other.packets), bytes: self.bytes.min(other.bytes) }
-    }
-
-    /// How many packets of this length in bytes.
-    pub fn packets(self, length: f64) -> f64 {
-        self.packets.min(self.bytes / length)
-    }
-}
-
-impl Sum for Held {
-    fn sum<I: Iterator<Item = Held>>(all: I) -> Held {
-        all.fold(Held { packets: 0.0, bytes: 0.0 }, |sum, next| Held {
-            packets: sum.packets + next.packets,
-            bytes: sum.bytes + next.bytes,
-        })
-    }
 }
 
 impl Queueing {
@@ -205,7 +163,7 @@ impl Queueing {
 
     /// Whether it shapes by itself.
     fn shapes(&self) -> bool {
-        matches!(self, Queueing::Ours(table, _, _) if shaper::shapes(table))
+        matches!(self, Queueing::Ours(table, _, _) if shapes(table))
     }
 
     /// Builds it for the link of this name; also gives the name that results bear.
@@ -246,10 +204,17 @@ impl Queueing {
     }
 }
 
+/// Whether a discipline with these parameters shapes by itself: it has a rate, without which it does not. Others compute with
+/// that of the link.
+fn shapes(table: &Table) -> bool {
+    let rate = table.position("bandwidth").map(|at| table.fields[at].default);
+    matches!(rate, Some(DefaultValue::Optional(_)))
+}
+
 /// The values of parameters at a link: as given, or what a discipline that shapes by itself is told where a shaper stands.
 fn told(table: &Table, found: &Found, facts: &Link, link: Option<&LinkSpec>) -> Values {
     let mut values = values_at(table, found, facts);
-    if let Some((shaper, link)) = link.and_then(|link| link.shaper.zip(Some(link))).filter(|_| shaper::shapes(table)) {
+    if let Some((shaper, link)) = link.and_then(|link| link.shaper.zip(Some(link))).filter(|_| shapes(table)) {
         for (value, field) in values.iter_mut().zip(table.fields) {
             *value = value.take().or_else(|| shaper.tells(field.name, link));
         }

@@ -2,13 +2,15 @@
 
 use crate::changes::{Change, Effect, NewQueue, ScenarioState, TABLES, changes};
 use crate::document::{Document, Place, ScenarioError};
-use crate::flows::{Group, flows, refuse_too_large};
+use crate::flows::{Group, flows};
 use crate::foreign::{Build, Foreign};
+use crate::link::LinkSpec;
+use crate::memory::refuse_too_large;
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
 use crate::queueing::{Queues, Unused};
 use crate::section::{Section, json, typed};
-use crate::topology::{self, LinkSpec};
+use crate::topology;
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Packet, Proportional};

@@ -2,17 +2,16 @@
 //! so that the queue forms there. The line keeps a plain buffer, that of a modem.
 
 use crate::document::{Item, Node, ScenarioError};
+use crate::link::{Held, LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE, ShaperSpec};
 use crate::network::{Position, Shaper, ShaperParams};
-use crate::queueing::{Held, QUEUE, REVERSE_QUEUE};
 use crate::section::{Section, fields, json};
-use crate::topology::{LinkSpec, REVERSE};
 use crate::wire::{self, FramingKeys};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::DropTail;
-use sluicegate_base::params::{DefaultValue, Raw, Table};
+use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{ETHERNET, Rate, Size, Span, Value, quantity};
 use sluicegate_netsim::WirePlan;
-use sluicegate_port::{Cells, Framing};
+use sluicegate_port::Framing;
 
 /// The table of a shaper, below that of its direction.
 pub(crate) const SHAPER: &str = "shaper";
@@ -25,43 +24,6 @@ const FRAME: u64 = 1514;
 
 /// Rates that are parts of others are whole kbit/s, as `sluicegate tc` prints them.
 const WHOLE: u64 = 1000;
-
-/// What a link is as a shaper.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ShaperSpec {
-    /// Bytes that its token bucket holds.
-    pub burst: u64,
-    /// Packets have crossed the line already.
-    pub behind: bool,
-    /// The rate of its interface.
-    pub interface: Rate,
-}
-
-impl ShaperSpec {
-    /// What a discipline that shapes by itself, as CAKE does, is told of the shaper: the value of its parameter of this name.
-    pub fn tells(&self, name: &str, link: &LinkSpec) -> Option<Value> {
-        let Framing { bytes, least, cells } = link.framing;
-        Some(match name {
-            "bandwidth" => Value::Rate(link.rate),
-            "overhead" => Value::Number(bytes.into()),
-            "mpu" => Value::Integer(least.into()),
-            "atm" => Value::Choice(match cells {
-                Cells::None => "noatm",
-                Cells::Atm => "atm",
-                Cells::Ptm => "ptm",
-            }),
-            "ingress" => Value::Switch(self.behind),
-            _ => return None,
-        })
-    }
-}
-
-/// Whether a discipline with these parameters shapes by itself: it has a rate, without which it does not. Others compute with
-/// that of the link.
-pub(crate) fn shapes(table: &Table) -> bool {
-    let rate = table.position("bandwidth").map(|at| table.fields[at].default);
-    matches!(rate, Some(DefaultValue::Optional(_)))
-}
 
 /// Reads the shaper of a direction from the table that its `section` holds, and puts it beside the `line`, which gives its queue
 /// up. `two_way`: there is an opposite direction, so that the line is an access line, whose download is forward.

@@ -1,64 +1,17 @@
 //! The links of a network, and which of them the packets of a flow cross.
 
 use crate::document::{Item, Node, Place, ScenarioError};
+use crate::link::{Held, LinkSpec, QUEUE, REVERSE};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
-use crate::queueing::{Held, QUEUE};
 use crate::section::{Section, fields, json};
-use crate::shaper::{self, SHAPER, ShaperSpec};
+use crate::shaper::{self, SHAPER};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{ETHERNET, Link, Rate, Size, Span, Value, quantity};
-use sluicegate_netsim::WirePlan;
+use sluicegate_base::{ETHERNET, Rate, Value, quantity};
 use sluicegate_netsim::source::{Direction, FlowParams};
-use sluicegate_port::Framing;
 use sluicegate_port::fates::KEYS;
 use std::collections::BTreeSet;
-
-/// The name of a two-way dumbbell's second link, the bottleneck in the opposite direction, and of the table that says how it
-/// differs.
-pub(crate) const REVERSE: &str = "reverse";
-
-/// A link as the scenario describes it.
-#[derive(Clone, Debug)]
-pub(crate) struct LinkSpec {
-    pub name: String,
-    pub ends: Option<(String, String)>,
-    /// Whether it is of the opposite direction of a dumbbell, which may have a queue of its own.
-    pub reverse: bool,
-    /// Which of `[[network.links]]` it is, if that has a queue of its own.
-    pub own: Option<usize>,
-    pub rate: Rate,
-    pub delay: Span,
-    pub framing: Framing,
-    pub tx_ring: Option<Size>,
-    /// The limit of a plain queue; none for a link that the discipline under study manages.
-    pub plain: Option<Size>,
-    /// Whether it is measured: a link of that discipline, or the line beside its shaper.
-    pub monitored: bool,
-    /// Whether the other one of these two counts its packets as arrivals.
-    pub counted: bool,
-    /// What it is as a shaper, if it is one.
-    pub shaper: Option<ShaperSpec>,
-    pub wire: WirePlan,
-    /// The length of its typical packet, which defaults of the discipline follow; known when the flows are.
-    pub packet: u64,
-    /// The most that its queue holds, known when the queue is.
-    pub held: Held,
-}
-
-impl LinkSpec {
-    /// What the discipline is told of it.
-    pub fn facts(&self) -> Link {
-        Link { rate: self.rate, packet: self.packet }
-    }
-
-    /// The fastest that it is.
-    pub fn fastest(&self) -> Rate {
-        let rates = self.wire.rates.iter().flat_map(|rates| rates.steps.iter().map(|(_, rate)| *rate));
-        rates.max().unwrap_or(self.rate)
-    }
-}
 
 /// Reads `[network]`: its links and, unless they are spelled out, the dumbbell.
 pub(crate) fn read(

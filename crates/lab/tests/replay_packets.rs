@@ -3,7 +3,8 @@
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 use sluicegate_base::Ecn;
-use sluicegate_lab::replay::packet::{Decoded, Other, Whose, decode, set_ecn};
+use sluicegate_lab::replay::layers::Other;
+use sluicegate_lab::replay::packet::{Decoded, Whose, decode, set_ecn};
 
 const UDP: u8 = 17;
 

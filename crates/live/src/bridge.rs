@@ -1,11 +1,12 @@
 //! A discipline between two real interfaces: what comes in by one goes out by the other, through a link.
 
+use crate::driven::Driven;
 use crate::emulator::{Emulator, Observer};
 use crate::gate::Gate;
 use crate::interface::Interface;
 use crate::ledger::Ledger;
 use crate::packet::Packet;
-use crate::pump::{Clock, Drive, Driven, Pump};
+use crate::pump::{Clock, Drive, Pump};
 use crate::tuples::Tuples;
 use sluicegate_base::Span;
 use sluicegate_netsim::LinkPlan;

@@ -4,31 +4,16 @@
 //! time is, and everything that is due happens at its own due time, however late it is asked for. So a driver that was held
 //! up delays packets, but never changes the rate of a link.
 
+mod sampling;
+
 use crate::ledger::{Ledger, LinkMeter};
-use crate::packet::{Packet, Seen};
+use crate::packet::{Entry, Packet, Seen};
 use sluicegate_aqm::DropReason;
-use sluicegate_base::{Ecn, Span, Stream, Time};
+use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::packet::set_ecn;
 use sluicegate_netsim::{Hop, LinePlan, LinkPlan};
 use sluicegate_port::jitter::Jitter;
 use sluicegate_port::{LinkConfig, Paths, Watch};
-
-/// A packet that enters: whose it is, and its way.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// The row of its flow.
-    pub flow: u32,
-    /// Whether it carries what its flow sends, or comes back to the flow's sender.
-    pub data: bool,
-    /// The number of its way, as [`Emulator::add_way`] gave it.
-    pub way: u32,
-    /// What it is delayed before and after its way, on lines of its own.
-    pub own: [Span; 2],
-    /// What its queues see of it; the frame is filled in.
-    pub packet: Seen,
-    /// Where its IP header begins, if it has one.
-    pub ip: Option<usize>,
-}
 
 /// The bytes of a packet on its way, and where it is.
 pub struct Frame {

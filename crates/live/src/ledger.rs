@@ -1,12 +1,10 @@
 //! What is counted of real packets: in the rows of the simulator's results, so that the same tables and pages hold them.
 
-use crate::emulator::{Emulator, Entry};
-use crate::packet::Packet;
+use crate::packet::{Entry, Packet};
 use sluicegate_aqm::DropReason;
-use sluicegate_base::{Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Row;
-use sluicegate_netsim::Outcome;
-use sluicegate_netsim::counters::{FlowRow, FlowSample, FlowTotals, LinkRow, Past, QueueSample, SummaryStats};
+use sluicegate_netsim::counters::{FlowSample, FlowTotals, Past, QueueSample, SummaryStats};
 use sluicegate_port::DelayHistogram;
 use sluicegate_tcp::connection::Congestion;
 use std::borrow::Cow;
@@ -25,8 +23,8 @@ pub(crate) struct LinkMeter {
     pub lost: u64,
     pub average: SummaryStats,
     /// What arrivals have found, at the last sample; the bits times 10⁹ that it could have carried until then.
-    found: [u64; 2],
-    carried: u128,
+    pub(crate) found: [u64; 2],
+    pub(crate) carried: u128,
 }
 
 impl LinkMeter {
@@ -60,9 +58,9 @@ pub struct Flow {
     pub about: About,
     /// What it has counted since the measured window began.
     pub totals: FlowTotals,
-    past: Past,
+    pub(crate) past: Past,
     /// What its last sample counted: bytes, arrivals, drops, marks, losses.
-    sampled: [u64; 5],
+    pub(crate) sampled: [u64; 5],
     /// Bytes that its receiver has got in the whole run, where that is known.
     pub received: Option<u64>,
     /// From its start until its receiver had all.
@@ -74,26 +72,26 @@ pub struct Flow {
 }
 
 /// The most samples that are kept of a link: beyond them every second one goes, and they come half as often.
-const SAMPLES: usize = 4000;
+pub(crate) const SAMPLES: usize = 4000;
 
 /// Of how many flows that appear by themselves the throughput is kept over time: the first ones.
-const SERIES: usize = 64;
+pub(crate) const SERIES: usize = 64;
 
 /// What is counted.
 pub struct Ledger {
     /// The flows.
     pub flows: Vec<Flow>,
     /// When the measured window began.
-    window: Time,
+    pub(crate) window: Time,
     /// How often samples are taken, and when the next one is due.
-    interval: Span,
-    due: Time,
+    pub(crate) interval: Span,
+    pub(crate) due: Time,
     /// Whether flows without packets in an interval have a sample.
-    idle: bool,
-    queue: Vec<QueueSample>,
-    flow_series: Vec<FlowSample>,
-    samples: usize,
-    last: Time,
+    pub(crate) idle: bool,
+    pub(crate) queue: Vec<QueueSample>,
+    pub(crate) flow_series: Vec<FlowSample>,
+    pub(crate) samples: usize,
+    pub(crate) last: Time,
 }
 
 impl Ledger {
@@ -173,7 +171,7 @@ impl Flow {
         Flow { about, ..Flow::default() }
     }
 
-    fn counted(&self) -> [u64; 5] {
+    pub(crate) fn counted(&self) -> [u64; 5] {
         let FlowTotals { delivered, arrivals, drops, earlier, marked, lost, .. } = &self.totals;
         [
             delivered[1] + self.past.delivered[1],
@@ -186,153 +184,9 @@ impl Flow {
     }
 }
 
-impl Emulator {
-    /// When the next sample is due.
-    #[must_use]
-    pub fn sample_due(&self) -> Time {
-        self.ledger.due
-    }
-
-    /// Takes a sample of each link under study and of the flows.
-    pub fn sample(&mut self, now: Time) {
-        let Emulator { paths, meters, ledger, .. } = self;
-        let time = ledger.due;
-        let links = paths.links.iter().zip(meters).enumerate();
-        for (at, (link, meter)) in links.filter(|(_, (_, meter))| meter.monitored) {
-            let port = &link.port;
-            let average = port.average();
-            if let Some(average) = average {
-                meter.average.add(average);
-            }
-            let found = [port.counters.found, port.counters.arrivals];
-            let [sum, arrivals] = [0, 1].map(|at| found[at].wrapping_sub(meter.found[at]));
-            let carried = link.course.as_ref().map(|course| course.carried(now));
-            let rate = carried.and_then(|carried| {
-                let since = u128::from(now.since(ledger.last).0);
-                (carried - std::mem::replace(&mut meter.carried, carried)).checked_div(since)
-            });
-            meter.found = found;
-            ledger.queue.push(QueueSample {
-                time,
-                link: at as u32,
-                packets: port.len(),
-                bytes: port.queue().bytes(),
-                average: average.unwrap_or(f64::NAN),
-                found: sum as f64 / arrivals as f64,
-                rate: rate.map_or(port.rate(), |rate| Rate(rate as u64)),
-            });
-        }
-        let seconds = now.since(ledger.last).as_secs().max(1e-9);
-        for (at, flow) in ledger.flows.iter_mut().enumerate() {
-            let counted = flow.counted();
-            let [bytes, arrivals, drops, marked, lost] =
-                std::array::from_fn(|at| counted[at].wrapping_sub(flow.sampled[at]));
-            flow.sampled = counted;
-            if ledger.idle || (at < SERIES && bytes + arrivals + drops > 0) {
-                ledger.flow_series.push(FlowSample {
-                    time,
-                    flow: at as u32,
-                    throughput_bps: bytes as f64 * 8.0 / seconds,
-                    congestion: flow.congestion,
-                    arrivals: arrivals as u32,
-                    drops: drops.saturating_sub(lost) as u32,
-                    marked: marked as u32,
-                    lost: lost as u32,
-                    cuts: 0,
-                });
-            }
-        }
-        ledger.last = now;
-        ledger.samples += 1;
-        if ledger.samples == SAMPLES {
-            ledger.thin_out();
-        }
-        while ledger.due <= now {
-            ledger.due += ledger.interval;
-        }
-    }
-
-    /// The measured window begins: everything is counted anew.
-    pub fn begin_window(&mut self, now: Time) {
-        self.ledger.window = now;
-        for (link, meter) in self.paths.links.iter_mut().zip(&mut self.meters) {
-            link.port.counters.begin_window(now);
-            (meter.delays[0], meter.lost, meter.average, meter.found) = Default::default();
-            if let Some(course) = &mut link.course {
-                course.begin_window(now);
-            }
-        }
-        for flow in &mut self.ledger.flows {
-            let counted = flow.counted();
-            let totals = std::mem::take(&mut flow.totals);
-            flow.past = Past {
-                delivered: totals.delivered,
-                arrivals: [totals.arrivals, counted[2]],
-                received: flow.received.unwrap_or(0),
-            };
-            // What the series count goes on from here.
-            let now = flow.counted();
-            flow.sampled = std::array::from_fn(|at| now[at].wrapping_sub(counted[at].wrapping_sub(flow.sampled[at])));
-            flow.retransmissions[1] = flow.retransmissions[0];
-        }
-    }
-
-    /// Everything counted until now, in the rows of the simulator's results.
-    #[must_use]
-    pub fn outcome(&self, now: Time) -> Outcome {
-        let Emulator { paths, meters, ledger, .. } = self;
-        let monitored = paths.links.iter().zip(meters).enumerate().filter(|(_, (_, meter))| meter.monitored);
-        let links = monitored.map(|(at, (link, meter))| {
-            let mut counters = link.port.counters.clone();
-            link.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
-            LinkRow {
-                index: at as u32,
-                name: meter.name.clone(),
-                rate: link.course.as_ref().map_or(link.port.rate(), |course| course.mean(now)),
-                discipline: meter.discipline.clone(),
-                counters,
-                delays: meter.delays[0].clone(),
-                average: meter.average,
-                lost: meter.lost,
-            }
-        });
-        let links = links.collect();
-        let flows = ledger.flows.iter().map(|flow| {
-            let about = &flow.about;
-            FlowRow {
-                group: about.group,
-                kind: about.kind,
-                algorithm: about.algorithm,
-                link: about.link,
-                start: about.start,
-                base_rtt: about.base_rtt,
-                completion: flow.completion,
-                totals: flow.totals.clone(),
-                retransmissions: flow.retransmissions[0] - flow.retransmissions[1],
-                timeouts: 0,
-                fast_retransmits: 0,
-                mark_responses: 0,
-                recent: None,
-                quench_responses: 0,
-                received: flow.received,
-                past: flow.past,
-            }
-        });
-        Outcome {
-            window: now.since(ledger.window),
-            whole: now.since(Time::ZERO),
-            flows: flows.collect(),
-            links,
-            queue: ledger.queue.clone(),
-            flow_series: ledger.flow_series.clone(),
-            ..Outcome::default()
-        }
-    }
-}
-
 impl Ledger {
     /// Keeps the mean of every two samples in the place of both.
-    fn thin_out(&mut self) {
+    pub(crate) fn thin_out(&mut self) {
         self.interval = Span(self.interval.0 * 2);
         self.samples /= 2;
         let even = |time: Time, interval: Span| (time.0 / (interval.0 / 2)) % 2 == 0;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`bridge`] | a discipline between two interfaces |
 //! | [`capture`] | what links send and drop, as pcapng |
+//! | [`driven`] | a network while it is driven, and whose packets they are |
 //! | [`emulator`] | the network that packets cross, in virtual time |
 //! | [`gate`] | where packets come in and go out: a TUN |
 //! | [`hosts`] | the sources of a scenario on sockets of the kernel |
@@ -23,6 +24,7 @@
 
 pub mod bridge;
 pub mod capture;
+pub mod driven;
 pub mod emulator;
 pub mod gate;
 pub mod hosts;

@@ -1,7 +1,7 @@
 //! A real packet, as a queue sees it.
 
 use sluicegate_aqm::FlowKey;
-use sluicegate_base::Ecn;
+use sluicegate_base::{Ecn, Span};
 use sluicegate_port::Transit;
 
 /// A real packet on its way.
@@ -26,6 +26,23 @@ pub struct Seen {
     pub label: u32,
     /// Its frame.
     pub frame: u32,
+}
+
+/// A packet that enters: whose it is, and its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The row of its flow.
+    pub flow: u32,
+    /// Whether it carries what its flow sends, or comes back to the flow's sender.
+    pub data: bool,
+    /// The number of its way, as [`Emulator::add_way`](crate::emulator::Emulator::add_way) gave it.
+    pub way: u32,
+    /// What it is delayed before and after its way, on lines of its own.
+    pub own: [Span; 2],
+    /// What its queues see of it; the frame is filled in.
+    pub packet: Seen,
+    /// Where its IP header begins, if it has one.
+    pub ip: Option<usize>,
 }
 
 impl sluicegate_aqm::Packet for Seen {

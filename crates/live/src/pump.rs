@@ -4,32 +4,18 @@
 //! departure follows from the last one, never from the present: a thread that was held up makes packets late, which it
 //! counts, but the link keeps its rate.
 
-use crate::emulator::{Emulator, Entry};
+use crate::driven::{Driven, Punctuality, Traffic};
+use crate::emulator::Emulator;
 use crate::gate::Gate;
-use crate::ledger::Ledger;
 use crate::status::Status;
 use rustix::event::epoll;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use sluicegate_base::{Span, Time};
-use sluicegate_port::DelayHistogram;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-
-/// Says whose a packet is that comes in.
-pub trait Traffic: Send + 'static {
-    /// A packet has come in by this gate; none if it is to be ignored.
-    fn enter(&mut self, gate: usize, link_type: u16, data: &[u8], now: Time, ledger: &mut Ledger) -> Option<Entry>;
-    /// Whatever else is known of the flows is written into the ledger: before each sample, and before the window begins or
-    /// ends.
-    fn settle(&mut self, _ledger: &mut Ledger) {}
-    /// The names of the groups, in order.
-    fn names(&self) -> Vec<String>;
-    /// A name of a flow for people.
-    fn flow_name(&self, row: usize) -> String;
-}
 
 /// How a network is driven.
 #[derive(Clone, Copy, Debug)]
@@ -57,33 +43,6 @@ const STATUS: [Span; 2] = [Span::from_millis(250), Span::from_millis(50)];
 
 /// A departure so late is one that the driver could not keep up with.
 const LATE: Span = Span::from_millis(1);
-
-/// How well the clock was kept.
-#[derive(Clone, Debug, Default)]
-pub struct Punctuality {
-    /// How late packets were handed over.
-    pub lateness: DelayHistogram,
-    /// How many in all, and how many of them more than a millisecond late.
-    pub packets: [u64; 2],
-    /// The longest time between two looks at what comes in.
-    pub longest_turn: Span,
-}
-
-/// What a network leaves that has been driven.
-pub struct Driven<T> {
-    /// The network.
-    pub emulator: Emulator,
-    /// Whose packets they were.
-    pub traffic: T,
-    /// Where they came in and went out.
-    pub gates: Vec<Box<dyn Gate>>,
-    /// How well the clock was kept.
-    pub punctuality: Punctuality,
-    /// When it ended.
-    pub end: Time,
-    /// Why it ended by itself before its time, if it did: a device is gone.
-    pub fault: Option<String>,
-}
 
 /// A network that is driven by a thread.
 pub struct Pump<T> {
@@ -160,12 +119,6 @@ impl<T: Traffic> Pump<T> {
     pub fn finish(self) -> io::Result<Driven<T>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
-    }
-}
-
-impl<T: Traffic> Driven<T> {
-    fn settle(&mut self) {
-        self.traffic.settle(&mut self.emulator.ledger);
     }
 }
 

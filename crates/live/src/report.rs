@@ -1,8 +1,8 @@
 //! The results of real packets: the tables of a simulated run, without the columns that only a simulator can fill, and with
 //! what the clock and the kernel have added.
 
+use crate::driven::{Driven, Punctuality, Traffic};
 use crate::place::Losses;
-use crate::pump::{Driven, Punctuality, Traffic};
 use serde_json::{Value as Json, json};
 use sluicegate_lab::Scenario;
 use sluicegate_lab::results::{Cells, Column, ResultTable, summary, tables};

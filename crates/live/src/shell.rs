@@ -1,11 +1,12 @@
 //! A command behind a link: in a network namespace of its own, with the world, or another command, at the other end.
 
+use crate::driven::Driven;
 use crate::emulator::Emulator;
 use crate::gate::{Gate, Tun};
 use crate::ledger::Ledger;
 use crate::packet::Packet;
 use crate::place::{Losses, Place, PlaceSpec};
-use crate::pump::{Clock, Drive, Driven, Pump};
+use crate::pump::{Clock, Drive, Pump};
 use crate::tuples::Tuples;
 use sluicegate_base::Span;
 use sluicegate_netsim::LinkPlan;

@@ -1,6 +1,6 @@
 //! What a network of real packets is doing, for people who watch.
 
-use crate::pump::{Driven, Traffic};
+use crate::driven::{Driven, Traffic};
 use serde_json::{Value as Json, json};
 use sluicegate_base::Time;
 use sluicegate_lab::watch::{self, LinkView, Waiting, increase, shown_flow};

@@ -1,14 +1,15 @@
 //! A scenario between real hosts: its sources on sockets of the kernel in two namespaces, its network between them.
 
-use crate::emulator::{Emulator, Entry, Observer};
+use crate::driven::{Driven, Traffic};
+use crate::emulator::{Emulator, Observer};
 use crate::gate::{Gate, Tun};
 use crate::hosts::shared::{FIRST_PORT, Shared};
 use crate::hosts::socket::Settings;
 use crate::hosts::{Hosts, Left as HostsLeft, RECEIVES, SENDS};
 use crate::ledger::{About, Flow, Ledger};
-use crate::packet::Packet;
+use crate::packet::{Entry, Packet};
 use crate::place::{Losses, Place, PlaceSpec};
-use crate::pump::{Clock, Drive, Driven, Pump, Traffic};
+use crate::pump::{Clock, Drive, Pump};
 use crate::shell::PEERS;
 use crate::tuples::packet;
 use sluicegate_base::{Rate, Span, Time};

@@ -1,12 +1,12 @@
 //! Flows as they appear, told apart by addresses, protocol and ports, as a real queue does.
 
-use crate::emulator::Entry;
+use crate::driven::Traffic;
 use crate::ledger::{About, Flow, Ledger, name_of};
-use crate::packet::Seen;
-use crate::pump::Traffic;
+use crate::packet::{Entry, Seen};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Flows;
-use sluicegate_lab::replay::packet::{Decoded, Other, Whose, decode};
+use sluicegate_lab::replay::layers::Other;
+use sluicegate_lab::replay::packet::{Decoded, Whose, decode};
 use sluicegate_lab::replay::warnings;
 use std::net::IpAddr;
 

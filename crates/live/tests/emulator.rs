@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use sluicegate_aqm::all;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_lab::Scenario;
+use sluicegate_live::driven::Traffic;
 use sluicegate_live::emulator::{Emulator, Frame};
 use sluicegate_live::ledger::Ledger;
 use sluicegate_live::packet::Packet;
-use sluicegate_live::pump::Traffic;
 use sluicegate_live::tuples::Tuples;
 use sluicegate_netsim::{Hop, Plan};
 

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::Scenario;
-use sluicegate_lab::replay::packet::Other;
+use sluicegate_lab::replay::layers::Other;
 use sluicegate_live::bridge::{Bridge, BridgeSpec};
 use sluicegate_live::capture::Capture;
 use sluicegate_live::packet::Packet;

@@ -7,7 +7,8 @@
 
 use super::delays::Delays;
 use super::layers::Kind;
-use super::packet::{Datagram, Decoded, Other, Tuple, Whose};
+use super::layers::Other;
+use super::packet::{Datagram, Decoded, Tuple, Whose};
 use siphasher::sip::SipHasher13;
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Span, Stream, Time};

@@ -13,8 +13,6 @@
 //! | PPP as a link type: the kernel strips it | read, as what captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
 //! | marks in the header that `skb_protocol` names, VLAN tags skipped: none inside PPPoE or MPLS | in the outermost IP header | the queue stands in for one of the router that put PPPoE or MPLS around, where Linux has one of plain IP. Of a tunnel the outer header is marked, as in Linux; its end carries the mark inwards (RFC 6040) |
 
-use super::packet::Other;
-
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad (QinQ), and the numbers that were in use for it before.
@@ -35,6 +33,28 @@ pub struct Below {
     pub ip: usize,
     /// Where the header of the innermost PPPoE does.
     pub pppoe: Option<usize>,
+}
+
+/// Why a packet is not told apart from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Other {
+    /// It is no IP packet, or its IP header makes no sense.
+    NotIp,
+    /// Too little of it was captured.
+    Truncated,
+    /// A later fragment, and the first one was not seen, or too long ago.
+    Fragment,
+    /// It comes from a kind of link that is not known here.
+    Link,
+}
+
+impl Other {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+    /// The names in summaries, in their order.
+    pub const NAMES: [&'static str; Other::COUNT] =
+        ["not_ip_packets", "truncated_packets", "orphan_fragment_packets", "unknown_link_type_packets"];
 }
 
 /// What hides IP, by its number.

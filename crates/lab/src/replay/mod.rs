@@ -44,7 +44,8 @@ pub mod writer;
 
 pub use link::Packet;
 pub use results::Report;
-pub use run::{Failure, Outcome, Progress, Replay, survey};
+pub use run::{Outcome, Progress, Replay, survey};
 pub use scenario::ReplayScenario;
 pub use table::Table;
+pub use timed::Failure;
 pub use trace::{Shapes, Trace};

@@ -3,7 +3,7 @@
 //! What lies around IP packets is looked into by [`layers`](super::layers); IP headers and their extensions are read by the
 //! crate `etherparse`. A tunnel's packets are of the flow inside; length and ECN field are those of the outermost IP header.
 
-use super::layers::{self, Below, Hidden, Kind};
+use super::layers::{self, Below, Hidden, Kind, Other};
 use etherparse::{
     IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice,
 };
@@ -22,28 +22,6 @@ pub struct Tuple {
     pub protocol: u8,
     /// Source and destination port, for protocols that have them.
     pub ports: Option<(u16, u16)>,
-}
-
-/// Why a packet is not told apart from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Other {
-    /// It is no IP packet, or its IP header makes no sense.
-    NotIp,
-    /// Too little of it was captured.
-    Truncated,
-    /// A later fragment, and the first one was not seen, or too long ago.
-    Fragment,
-    /// It comes from a kind of link that is not known here.
-    Link,
-}
-
-impl Other {
-    /// How many there are.
-    pub const COUNT: usize = 4;
-    /// The names in summaries, in their order.
-    pub const NAMES: [&'static str; Other::COUNT] =
-        ["not_ip_packets", "truncated_packets", "orphan_fragment_packets", "unknown_link_type_packets"];
 }
 
 /// Which fragments belong together.

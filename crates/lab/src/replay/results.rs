@@ -1,7 +1,7 @@
 //! The tables of a replay, every column declared, and its summary.
 
 use super::flows::Row;
-use super::packet::Other;
+use super::layers::Other;
 use super::run::Outcome;
 use super::scenario::ReplayScenario;
 use crate::VERSION;

@@ -11,7 +11,7 @@ use super::flows::Flows;
 use super::link::{Crossed, Found, Frame, Link, Packet, Seen, Setting, Sink};
 use super::packet::{decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
-use super::timed::{Step, Timed};
+use super::timed::{Failure, Step, Timed};
 use super::times::Totals;
 use super::writer::Writer;
 use sluicegate_aqm::Discipline;
@@ -53,15 +53,6 @@ pub enum Progress {
     Interrupted,
     /// It is done.
     Done,
-}
-
-/// Why a replay cannot go on.
-#[derive(Debug)]
-pub enum Failure {
-    /// The file is no capture, nothing of it could be read, or its times leap; says so.
-    Unusable(String),
-    /// What leaves the link could not be written.
-    Write(io::Error),
 }
 
 /// The file of what leaves the link, if there is one.

@@ -4,8 +4,9 @@
 use super::flows::Flows;
 use super::packet::{Tuple, Whose, carried, decode};
 use super::reader::{Damage, Record};
-use super::run::{Failure, Progress};
+use super::run::Progress;
 use super::tcp::Tcp;
+use super::timed::Failure;
 use super::timed::{Step, Timed};
 use super::times::{OnJump, TOLERANCE};
 use crate::results::{Cells, Column, ResultTable, f64s, strs};

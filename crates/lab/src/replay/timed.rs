@@ -1,10 +1,9 @@
 //! A capture with its times: what whoever goes through its packets in order needs.
 
 use super::reader::{Capture, Damage, Next, Record, Trouble};
-use super::run::Failure;
 use super::times::{Jump, OnJump, Times};
 use sluicegate_base::{Rate, Time};
-use std::io::Read;
+use std::io::{self, Read};
 
 /// A capture, and when its packets arrive.
 pub struct Timed<R> {
@@ -12,6 +11,15 @@ pub struct Timed<R> {
     pub capture: Capture<R>,
     /// Its times.
     pub times: Times,
+}
+
+/// Why a replay cannot go on.
+#[derive(Debug)]
+pub enum Failure {
+    /// The file is no capture, nothing of it could be read, or its times leap; says so.
+    Unusable(String),
+    /// What leaves the link could not be written.
+    Write(io::Error),
 }
 
 /// What a step has found.

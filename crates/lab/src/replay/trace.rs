@@ -24,7 +24,7 @@ mod tests;
 
 use super::writer::Writer;
 use crate::ScenarioError;
-use crate::topology::REVERSE;
+use crate::link::REVERSE;
 use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_netsim::source::SourcePlan;

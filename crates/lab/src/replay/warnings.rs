@@ -2,7 +2,7 @@
 
 use super::flows::Flows;
 use super::layers::Kind;
-use super::packet::Other;
+use super::layers::Other;
 use super::run::Outcome;
 
 /// The reasons of [`Other`] in words, of one packet and of several, in their order.
