@@ -51,13 +51,14 @@ tests: setup
 	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" \
 		$(BIN)/python -m pytest $(WHICH) --numprocesses auto --dist loadfile --durations 15
 
-lint: setup ## formatting, clippy, ruff, mypy, which module may import which, workflows
+lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module may import which, workflows
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace $(OLD_RUST) --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python tools/circles.py
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 web: setup ## the page, in out/web, and as one file to open from disk: needs Node.js and Rust's target for browsers
