@@ -54,6 +54,7 @@ tests: setup
 lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module may import which, workflows
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace $(OLD_RUST) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace $(OLD_RUST) --no-deps --document-private-items
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

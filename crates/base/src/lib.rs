@@ -7,7 +7,7 @@
 //! | [`distribution`] | how sizes, times and counts are distributed, as people write it: `"exponential(mean = 2 s)"` |
 //! | [`random`] | [`Stream`]: random numbers keyed by a stable name |
 //! | [`quantity`] | how a person writes a time, a rate or a size: `"10 ms"`, `"1 Mbit/s"`, `"64 kB"` |
-//! | [`params`] | the declaration of a parameter: name, unit, default, range, source |
+//! | [`mod@params`] | the declaration of a parameter: name, unit, default, range, source |
 //! | [`declare`] | the macro that turns one declaration into a struct, its defaults and its table |
 //!
 //! The crate has no clock, does no I/O and needs no `std`.

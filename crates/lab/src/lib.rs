@@ -9,15 +9,15 @@
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`flows`] | the groups of flows, read |
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
-//! | [`population`] | groups whose connections come and go, read |
+//! | `population` | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
-//! | [`path`] | a path without simulator, as a scenario describes it |
-//! | [`shaper`] | a shaper beside a link, with the discipline under study |
-//! | [`topology`] | the links of a network, and which of them a flow crosses |
+//! | `path` | a path without simulator, as a scenario describes it |
+//! | `shaper` | a shaper beside a link, with the discipline under study |
+//! | `topology` | the links of a network, and which of them a flow crosses |
 //! | [`simulation`] | a scenario as it runs: driven, looked at, changed |
 //! | [`watch`] | what a run, or a network of real packets, looks like at a moment, for people who watch |
-//! | [`link`] | a link as the network, its shaper and its queue describe it |
+//! | `link` | a link as the network, its shaper and its queue describe it |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |

@@ -9,9 +9,9 @@
 //!
 //! | what | where it waits |
 //! |---|---|
-//! | a port's next departure or wake-up | one field for each port, the earliest at the root of a [tree](Deadlines) |
-//! | packets on their way, mostly for a time that is the same for all of a kind | [lanes](Lanes) for each kind: rings that are sorted as they come |
-//! | timers, sources, and packets that would be far from the end of their lane | a [wheel](Wheel) of buckets |
+//! | a port's next departure or wake-up | one field for each port, the earliest at the root of a tree (`deadlines`) |
+//! | packets on their way, mostly for a time that is the same for all of a kind | lanes (`lane`) for each kind: rings that are sorted as they come |
+//! | timers, sources, and packets that would be far from the end of their lane | a wheel of buckets (`wheel`) |
 
 mod deadlines;
 mod lane;
@@ -135,7 +135,7 @@ fn order(class: u64, owner: u64) -> u64 {
 #[derive(Debug)]
 pub struct Engine {
     now: Time,
-    /// What comes first at a port and in each lane: the [key](key) of its time and class.
+    /// What comes first at a port and in each lane: the [`key`] of its time and class.
     heads: [u64; 1 + LANES],
     ports: Deadlines,
     lanes: [Lanes; LANES],

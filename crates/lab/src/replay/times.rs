@@ -1,7 +1,7 @@
 //! When recorded packets arrive, and what is done where their times leap.
 //!
 //! A clock runs forward, and packets of one capture are at most a little out of order. Where a time lies more than
-//! [`TOLERANCE`] away from those before it, packets are held, [`MOST_HELD`] at most, until it is clear what it was: if times
+//! [`TOLERANCE`] away from those before it, packets are held, `MOST_HELD` at most, until it is clear what it was: if times
 //! come back to where they were, those held had wrong times; otherwise they go on from there. Wrong times are a **jump**, and
 //! so are times that go on before those that were, or more than a day after them. Later packets would all arrive at once, or
 //! never, and the result would be that of no network.

@@ -131,7 +131,8 @@ pub type Growing<W> = Arc<Mutex<Option<Trace<W>>>>;
 /// What a capture of what reaches the queue of a link is called, after the link's name.
 const ARRIVALS: &str = "/arrivals";
 
-/// Captures what the link of this name sends from now on, or what [reaches its queue](ARRIVALS); take the trace from what is given when the run is over.
+/// Captures what the link of this name sends from now on, or with `/arrivals` after its name what reaches its
+/// queue; take the trace from what is given when the run is over.
 pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace<W>) -> Growing<W> {
     let growing = Arc::new(Mutex::new(Some(trace)));
     let shared = growing.clone();

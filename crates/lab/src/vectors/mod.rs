@@ -1,4 +1,4 @@
-//! Connection vectors as text, in the two formats of tmix: [`original`] and [`alternate`].
+//! Connection vectors as text, in the two formats of tmix: `original` and `alternate`.
 //!
 //! In both a connection begins with a line that has its start in microseconds, and lines before the first unit say what
 //! else is known of it: `w` the windows of initiator and acceptor in bytes, `m` their segments, `r` the least round trip in
