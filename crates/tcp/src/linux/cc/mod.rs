@@ -1,10 +1,9 @@
-//! Congestion control as Linux's TCP calls it (include/net/tcp.h: `tcp_congestion_ops`): a file for each.
+//! Congestion control as Linux's TCP calls it (include/net/tcp.h: `tcp_congestion_ops`): a file or a folder for each.
 //!
 //! The sender decides what is lost and, in recovery, how much goes out (PRR); a [`Controller`] says how far the window falls
 //! and how it grows. One that [governs](Controller::governs), such as BBR's, sets window and pacing rate by itself.
 
 mod bbr;
-mod bbr3;
 mod cubic;
 mod dctcp;
 mod hystart;
@@ -13,8 +12,7 @@ mod own;
 mod prague;
 mod reno;
 
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
+pub use bbr::{Bbr, Bbr3};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use ledbat::Ledbat;

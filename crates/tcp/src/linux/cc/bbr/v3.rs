@@ -21,21 +21,17 @@
 //! | BBRUpdateACKAggregation | left out: no room for aggregated acknowledgements | acknowledgements are not aggregated on links here |
 //! | ECN is no part of the draft's core | marks are not answered | Prague and DCTCP are there |
 
-use super::bbr::{Bbr, least_burst};
-use super::{Controller, Event, Sample, State, Window};
+mod model;
+
+use super::{LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, Recovery, UNIT, bdp, burst_goal, first_pace, least_burst, paced};
+use crate::linux::cc::{Controller, Event, Sample, State, Window};
 use sluicegate_base::{Rate, Span, Stream, Time};
 
-/// Gains in 1/256, and a rate of one packet in a microsecond, as a power of two.
-const UNIT: u64 = 256;
-const BW_SHIFT: u32 = 24;
 const STARTUP_PACING: u64 = UNIT * 277 / 100;
-const LEAST_CWND: u32 = 4;
 const LOSS_THRESH: f64 = 0.02;
 const FULL_LOSSES: u32 = 6;
 const HEADROOM: f64 = 0.15;
 const PROBE_RTT_EVERY: Span = Span::from_millis(5_000);
-const MIN_RTT_AGE: Span = Span::from_millis(10_000);
-const PROBE_RTT_TIME: Span = Span::from_millis(200);
 /// No bound.
 const NONE: u32 = u32::MAX;
 
@@ -100,9 +96,7 @@ pub struct Bbr3 {
     probe_rtt_done: Option<Time>,
     probe_rtt_round: bool,
     idle_restart: bool,
-    prior_cwnd: u32,
-    conserve: bool,
-    previous: State,
+    recovery: Recovery,
 }
 
 impl Bbr3 {
@@ -145,9 +139,7 @@ impl Bbr3 {
             probe_rtt_done: None,
             probe_rtt_round: false,
             idle_restart: false,
-            prior_cwnd: 0,
-            conserve: false,
-            previous: State::Open,
+            recovery: Recovery::default(),
         }
     }
 
@@ -180,16 +172,9 @@ impl Bbr3 {
         }
     }
 
-    /// Rate times least round trip with a gain (BBRBDPMultiple).
-    fn bdp(&self, window: &Window, bw: u64, gain: u64) -> u32 {
-        let Some(rtt) = self.min_rtt else { return window.initial };
-        let scaled = u128::from(bw) * u128::from(rtt.0 / 1000) * u128::from(gain) / u128::from(UNIT);
-        u32::try_from(scaled.div_ceil(1 << BW_SHIFT)).unwrap_or(u32::MAX / 4)
-    }
-
-    /// The same with room for bursts (BBRInflight, BBRQuantizationBudget).
+    /// Rate times least round trip with a gain (BBRBDPMultiple), with room for bursts (BBRInflight, BBRQuantizationBudget).
     fn inflight(&self, window: &Window, bw: u64, gain: u64) -> u32 {
-        let budget = self.bdp(window, bw, gain).max(3 * Bbr::burst_goal(window)).max(LEAST_CWND);
+        let budget = bdp(window, self.min_rtt, bw, gain).max(3 * burst_goal(window)).max(LEAST_CWND);
         budget.saturating_add(if self.mode == Mode::Up { 2 } else { 0 })
     }
 
@@ -216,70 +201,6 @@ impl Bbr3 {
 
     fn reset_shortterm(&mut self) {
         (self.bw_shortterm, self.inflight_shortterm) = (u64::MAX, NONE);
-    }
-
-    /// Rounds and rates (BBRUpdateLatestDeliverySignals, BBRUpdateMaxBw, BBRUpdateCongestionSignals).
-    fn update_model(&mut self, window: &Window, sample: &Sample) {
-        (self.round_start, self.loss_round_start) = (false, false);
-        self.losses_in_round = self.losses_in_round.saturating_add(u32::from(sample.losses > 0));
-        self.loss_in_round |= sample.losses > 0;
-        let Some(prior) = sample.prior_delivered.filter(|_| sample.interval.0 > 0) else { return };
-        let bw = (u128::from(sample.delivered) << BW_SHIFT) / u128::from((sample.interval.0 / 1000).max(1));
-        let bw = u64::try_from(bw).unwrap_or(u64::MAX);
-        self.bw_latest = self.bw_latest.max(bw);
-        self.inflight_latest = self.inflight_latest.max(u32::try_from(sample.delivered).unwrap_or(NONE));
-        if prior >= self.next_round {
-            self.start_round(window);
-            self.round_start = true;
-            self.rounds_since_probe = self.rounds_since_probe.saturating_add(1);
-            self.conserve = false;
-        }
-        if prior >= self.loss_round_delivered {
-            self.loss_round_delivered = window.delivered;
-            self.loss_round_start = true;
-        }
-        if bw >= self.max_bw() || !sample.is_app_limited {
-            self.max_bw[0] = self.max_bw[0].max(bw);
-        }
-        self.check_startup(window, sample, bw);
-        if self.loss_round_start {
-            if self.loss_in_round && !self.probing() {
-                self.lower_bounds(window);
-            }
-            self.loss_in_round = false;
-        }
-    }
-
-    /// A round with a loss: the short-term bounds fall (BBRAdaptLowerBoundsFromCongestion).
-    fn lower_bounds(&mut self, window: &Window) {
-        let (bw, inflight) = (self.bw_shortterm.min(self.max_bw()), self.inflight_shortterm.min(window.cwnd));
-        self.bw_shortterm = self.bw_latest.max((bw as f64 * 0.7) as u64);
-        self.inflight_shortterm = self.inflight_latest.max((f64::from(inflight) * 0.7) as u32);
-    }
-
-    /// Whether the rate stays (BBRCheckFullBWReached), or too much is lost (BBRCheckStartupHighLoss).
-    fn check_startup(&mut self, window: &Window, sample: &Sample, bw: u64) {
-        if self.round_start && !self.full_bw_now && !sample.is_app_limited {
-            if bw >= self.full_bw.saturating_mul(5) / 4 {
-                self.reset_full_bw();
-                self.full_bw = bw;
-            } else {
-                self.full_bw_count += 1;
-                self.full_bw_now = self.full_bw_count >= 3;
-                self.full_bw_reached |= self.full_bw_now;
-            }
-        }
-        if self.loss_round_start {
-            let lost = window.lost.saturating_sub(self.round_lost) as f64;
-            let delivered = window.delivered.saturating_sub(self.round_delivered_before) as f64;
-            let high = lost > LOSS_THRESH * (delivered + lost) && self.losses_in_round >= FULL_LOSSES;
-            if self.mode == Mode::Startup && window.state == State::Recovery && high && !self.full_bw_reached {
-                self.full_bw_reached = true;
-                self.inflight_longterm = self.bdp(window, self.max_bw(), UNIT).max(self.inflight_latest);
-            }
-            (self.round_lost, self.round_delivered_before) = (window.lost, window.delivered);
-            self.losses_in_round = 0;
-        }
     }
 
     /// Startup, Drain and the cycle.
@@ -336,7 +257,7 @@ impl Bbr3 {
 
     /// Whether the time of a probe has come: then a round without the short-term bounds begins.
     fn time_to_probe(&mut self, window: &Window) -> bool {
-        let reno = self.bdp(window, self.bw(), UNIT).min(63);
+        let reno = bdp(window, self.min_rtt, self.bw(), UNIT).min(63);
         let due = window.now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe >= reno;
         if due {
             self.reset_shortterm();
@@ -358,61 +279,6 @@ impl Bbr3 {
         self.raise_slope(window);
     }
 
-    /// What fits grows twice as fast each round (BBRRaiseInflightLongtermSlope).
-    fn raise_slope(&mut self, window: &Window) {
-        let growth = 1 << self.probe_up_rounds;
-        self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
-        self.probe_up_count = (window.cwnd / growth).max(1);
-    }
-
-    /// How much fits (BBRAdaptLongTermModel).
-    fn adapt_longterm(&mut self, window: &mut Window, sample: &Sample) {
-        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
-            self.ack_phase = AckPhase::ProbeFeedback;
-        }
-        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
-            self.ack_phase = AckPhase::Init;
-            if self.in_probe_bw() && !sample.is_app_limited {
-                // The next cycle of the filter.
-                self.max_bw = [0, self.max_bw[0]];
-                self.max_bw[0] = self.bw_latest;
-            }
-        }
-        let lost = window.lost.saturating_sub(sample.prior_lost) as f64;
-        let too_high = sample.prior_delivered.is_some() && lost > f64::from(sample.tx_in_flight) * LOSS_THRESH;
-        if too_high {
-            if self.probe_samples {
-                self.on_too_high(window, sample);
-            }
-            return;
-        }
-        if self.inflight_longterm == NONE {
-            return;
-        }
-        self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight);
-        if self.mode == Mode::Up && window.is_limited() && window.cwnd >= self.inflight_longterm {
-            self.probe_up_acks = self.probe_up_acks.saturating_add(sample.acked_sacked);
-            let more = self.probe_up_acks / self.probe_up_count;
-            self.probe_up_acks %= self.probe_up_count;
-            self.inflight_longterm = self.inflight_longterm.saturating_add(more).min(NONE - 1);
-            if self.round_start {
-                self.raise_slope(window);
-            }
-        }
-    }
-
-    /// More than 2 % of what was under way is lost (BBRHandleInflightTooHigh).
-    fn on_too_high(&mut self, window: &Window, sample: &Sample) {
-        self.probe_samples = false;
-        if !sample.is_app_limited {
-            let target = self.bdp(window, self.bw(), UNIT).min(window.cwnd);
-            self.inflight_longterm = sample.tx_in_flight.max((f64::from(target) * 0.7) as u32).max(1);
-        }
-        if self.mode == Mode::Up {
-            self.start_down(window);
-        }
-    }
-
     fn update_min_rtt(&mut self, window: &mut Window, sample: &Sample) {
         let expired = window.now > self.probe_rtt_stamp + PROBE_RTT_EVERY;
         if let Some(rtt) = sample.rtt {
@@ -425,7 +291,7 @@ impl Bbr3 {
             (self.min_rtt, self.min_rtt_stamp) = (self.probe_rtt_min, self.probe_rtt_stamp);
         }
         if self.mode != Mode::ProbeRtt && expired && !self.idle_restart {
-            self.save_cwnd(window);
+            self.recovery.save(window, false);
             self.mode = Mode::ProbeRtt;
             self.probe_rtt_done = None;
             self.ack_phase = AckPhase::ProbeStopping;
@@ -452,7 +318,7 @@ impl Bbr3 {
         self.probe_rtt_round |= self.round_start;
         if self.probe_rtt_round && window.now > done {
             self.probe_rtt_stamp = window.now;
-            window.cwnd = window.cwnd.max(self.prior_cwnd);
+            window.cwnd = window.cwnd.max(self.recovery.prior_cwnd);
             self.reset_shortterm();
             if self.full_bw_reached {
                 self.start_down(window);
@@ -464,16 +330,11 @@ impl Bbr3 {
     }
 
     fn probe_rtt_cwnd(&self, window: &Window) -> u32 {
-        self.bdp(window, self.bw(), UNIT / 2).max(LEAST_CWND)
-    }
-
-    fn save_cwnd(&mut self, window: &Window) {
-        let good = self.previous < State::Recovery && self.mode != Mode::ProbeRtt;
-        self.prior_cwnd = if good { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
+        bdp(window, self.min_rtt, self.bw(), UNIT / 2).max(LEAST_CWND)
     }
 
     fn set_pace(&mut self, window: &mut Window) {
-        let rate = Bbr::paced(self.bw(), self.gains().0, window.mss);
+        let rate = paced(self.bw(), self.gains().0, window.mss);
         if self.full_bw_reached || rate > window.pacing_rate {
             window.pacing_rate = rate.max(Rate(1));
         }
@@ -481,21 +342,9 @@ impl Bbr3 {
 
     /// The window (BBRSetCwnd), in a recovery no more than what is delivered for its first round.
     fn set_cwnd(&mut self, window: &mut Window, sample: &Sample) {
-        let (before, state, acked) = (self.previous, window.state, sample.acked_sacked);
-        let under_way = window.in_flight.saturating_add(acked);
-        let mut cwnd = window.cwnd.saturating_sub(sample.losses).max(1);
-        if state == State::Recovery && before != State::Recovery {
-            self.conserve = true;
-            self.start_round(window);
-            cwnd = under_way;
-        } else if before >= State::Recovery && state < State::Recovery {
-            cwnd = cwnd.max(self.prior_cwnd);
-            self.conserve = false;
-        }
-        self.previous = state;
-        if self.conserve {
-            cwnd = cwnd.max(under_way);
-        } else {
+        let acked = sample.acked_sacked;
+        let mut cwnd = self.recovery.cwnd(window, sample, &mut self.next_round);
+        if !self.recovery.conserve {
             let most = self.inflight(window, self.bw(), self.gains().1);
             if self.full_bw_reached {
                 cwnd = cwnd.saturating_add(acked).min(most);
@@ -520,7 +369,7 @@ impl Bbr3 {
 impl Controller for Bbr3 {
     /// A loss alone does not lower the window; its share does.
     fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.save_cwnd(window);
+        self.recovery.save(window, self.mode == Mode::ProbeRtt);
         window.ssthresh
     }
 
@@ -529,21 +378,21 @@ impl Controller for Bbr3 {
     fn undo(&mut self, window: &Window) -> u32 {
         self.reset_full_bw();
         self.reset_shortterm();
-        window.cwnd.max(self.prior_cwnd)
+        window.cwnd.max(self.recovery.prior_cwnd)
     }
 
     fn on_event(&mut self, window: &mut Window, event: Event) {
         if matches!(event, Event::Restart(_)) && window.app_limited > 0 {
             self.idle_restart = true;
             if self.in_probe_bw() {
-                window.pacing_rate = Bbr::paced(self.bw(), UNIT, window.mss).max(Rate(1));
+                window.pacing_rate = paced(self.bw(), UNIT, window.mss).max(Rate(1));
             }
         }
     }
 
     fn on_state(&mut self, _window: &mut Window, state: State) {
         if state == State::Loss {
-            self.previous = State::Loss;
+            self.recovery.previous = State::Loss;
             self.reset_full_bw();
         }
     }
@@ -574,8 +423,7 @@ impl Controller for Bbr3 {
         self.min_rtt = window.min_rtt;
         self.probe_rtt_min = window.min_rtt;
         (self.min_rtt_stamp, self.probe_rtt_stamp) = (window.now, window.now);
-        let rtt = if window.srtt > Span::ZERO { (window.srtt.0 / 1000).max(1) } else { 1000 };
-        window.pacing_rate = Bbr::paced((u64::from(window.cwnd) << BW_SHIFT) / rtt, STARTUP_PACING, window.mss);
+        window.pacing_rate = first_pace(window, STARTUP_PACING);
     }
 
     fn burst(&self, window: &Window) -> Option<u32> {
@@ -586,37 +434,12 @@ impl Controller for Bbr3 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::cc::bbr::BW_SHIFT;
+    use crate::linux::cc::bbr::tests::{round, window};
     use alloc::vec;
-    use proptest::prelude::*;
 
     fn bbr() -> Bbr3 {
         Bbr3::new(Stream::new(1, "test"))
-    }
-
-    fn window() -> Window {
-        let ms = Span::from_millis;
-        Window { srtt: ms(40), min_rtt: Some(ms(40)), cwnd_limited: true, ..Window::new(10, 1 << 20, 1 << 20, 1448) }
-    }
-
-    /// One round: so many packets in 40 ms, some of them lost.
-    fn round(bbr: &mut Bbr3, window: &mut Window, packets: u64, lost: u32) {
-        let (prior, prior_lost) = (window.delivered, window.lost);
-        window.delivered += packets;
-        window.lost += u64::from(lost);
-        window.now += Span::from_millis(40);
-        window.delivered_time = window.now;
-        let sample = Sample {
-            delivered: packets,
-            interval: Span::from_millis(40),
-            prior_delivered: Some(prior),
-            prior_lost,
-            tx_in_flight: packets as u32,
-            rtt: Some(Span::from_millis(40)),
-            acked_sacked: packets as u32,
-            losses: lost,
-            ..Sample::default()
-        };
-        bbr.govern(window, &sample);
     }
 
     /// The draft by hand: the rate stays for three rounds, the queue drains, the cycle goes through all its phases; a probe
@@ -676,32 +499,5 @@ mod tests {
             seen += u32::from(bbr.mode == Mode::ProbeRtt && window.cwnd <= 20);
         }
         assert!((5..16).contains(&seen), "{seen}: 200 ms and a round, once or twice");
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
-        #[test]
-        fn no_sample_breaks_it(
-            steps in proptest::collection::vec((0u64..1 << 40, 0u64..1 << 50, 0u32..10_000, 0u32..5000, 0u8..5), 0..150),
-        ) {
-            let (mut bbr, mut window) = (bbr(), window());
-            for (delivered, interval, in_flight, losses, state) in steps {
-                let (prior, prior_lost) = (window.delivered, window.lost);
-                window.delivered += delivered;
-                window.lost += u64::from(losses);
-                window.now += Span(interval);
-                (window.delivered_time, window.in_flight) = (window.now, in_flight);
-                let state = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss][usize::from(state)];
-                bbr.on_state(&mut window, state);
-                window.state = state;
-                let sample = Sample {
-                    delivered, interval: Span(interval), prior_delivered: Some(prior), prior_lost, rtt: Some(Span(interval)),
-                    acked_sacked: delivered.min(1 << 20) as u32, losses, tx_in_flight: in_flight, ..Sample::default()
-                };
-                bbr.govern(&mut window, &sample);
-                bbr.on_event(&mut window, Event::Restart(Span(interval)));
-                prop_assert!((1..=window.clamp).contains(&window.cwnd) && window.pacing_rate.0 > 0);
-            }
-        }
     }
 }
