@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..quantities import rate_text
-from .common import Json, Quiet, Set, answers, app, parse_sets
-from .shell import Watcher, follower, in_words, noted, paged, print_shell, shown
+from . import real_packets
+from .common import Json, Out, Quiet, Seed, Set, answers, app, parse_sets
 
 if TYPE_CHECKING:
     from ..live.service import Counters
@@ -45,31 +45,23 @@ sluicegate bridge --unit | sudo tee /etc/systemd/system/sluicegate-bridge@.servi
 def bridge(
     upstream: Annotated[str, typer.Argument(metavar="IN", help="Interface on the side of the network, such as eth1.")],
     downstream: Annotated[str, typer.Argument(metavar="OUT", help="Interface on the side of the hosts.")],
-    rate: Annotated[
-        str | None, typer.Option(metavar="RATE", help='Rate of both directions, such as "20 Mbit/s".')
-    ] = None,
+    rate: real_packets.Rate = None,
     delay: Annotated[
         str | None, typer.Option(metavar="TIME", help='Delay to add in both: "20 ms". [none, or that of --link]')
     ] = None,
-    jitter: Annotated[str | None, typer.Option(metavar="TIME", help="Jitter of both, as network.jitter.")] = None,
-    loss: Annotated[str | None, typer.Option(metavar="P", help="Share of packets lost on the wire, of both.")] = None,
-    queue: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Discipline of both, such as choke:limit=300. [drop_tail]")
-    ] = None,
+    jitter: real_packets.Jitter = None,
+    loss: real_packets.Loss = None,
+    queue: real_packets.Queue = None,
     down: Annotated[
         str | None,
         typer.Option(metavar="KEY=VALUE,...", help="What is different from IN to OUT: rate, delay, jitter, loss, "
                      "trace, and the other keys of network.reverse; queue."),
     ] = None,
     up: Annotated[str | None, typer.Option(metavar="KEY=VALUE,...", help="The same from OUT to IN.")] = None,
-    link: Annotated[
-        str | None, typer.Option(metavar="SCENARIO", help="Take the link of a scenario, such as dsl, lte or a file.")
-    ] = None,
+    link: real_packets.Link = None,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")] = None,
-    flows: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tell at most N flows apart in results. [20000]")
-    ] = None,
+    seed: Seed = None,
+    flows: real_packets.Rows = None,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help='End after this time, such as "60 s". [at Ctrl-C or SIGTERM]')
     ] = None,
@@ -80,23 +72,15 @@ def bridge(
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve OpenMetrics for Prometheus at /metrics there.")
     ] = None,
-    pcap: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what the links do as pcapng, drops noted.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
-    ] = None,
+    pcap: real_packets.Pcap = None,
+    out: Out = None,
     view: Annotated[
         bool | None,
         typer.Option("--view/--no-view", help="Show the links on standard error. [where it is a terminal]",
                      show_default=False),
     ] = None,
-    live_page: Annotated[
-        bool, typer.Option("--live", help="Show the packets in a page on this machine; its address is printed.")
-    ] = False,
-    busy_poll: Annotated[
-        bool, typer.Option("--busy-poll", help="Never sleep: more exact, and takes a processor.")
-    ] = False,
+    live_page: real_packets.Live = False,
+    busy_poll: real_packets.BusyPoll = False,
     unit: Annotated[
         bool, typer.Option("--unit", callback=show_unit, is_eager=True, help="Print a unit for systemd and exit.")
     ] = False,
@@ -109,67 +93,48 @@ def bridge(
     (exit code 1). It needs root, or CAP_NET_RAW and CAP_NET_ADMIN. Both interfaces must be up, without IP address, and
     in no other bridge.
     """
-    from ..io import check_writable, staged
     from ..live import access, served, service
     from ..live import bridge as live
     from ..live import metrics as openmetrics
-    from ..results import file_names
-    from .run import DRAWN, write_files
+    from .run import check_results, write_results
 
     overrides = parse_sets(sets)
-    if out is not None:
-        check_writable(out, [*file_names(), *DRAWN])
+    check_results(out)
     access.require_interfaces()
     page = served.Page() if live_page else None
     watch = os.isatty(2) if view is None else view
     with (
-        in_words(),
-        noted(*SIGNALS) as ended,
+        real_packets.in_words(),
+        real_packets.noted(*SIGNALS) as ended,
         service.counters(counters, (upstream, downstream)) as file,
-        shown(watch, True, quiet) as drawn,
-        paged(page) as told,
+        real_packets.shown(watch, True, quiet) as drawn,
+        real_packets.paged(page) as told,
         openmetrics.serve(metrics) as measured,
     ):
         done = live.bridge(
-            upstream,
-            downstream,
-            rate=rate,
-            delay=delay,
-            jitter=jitter,
-            loss=loss,
-            queue=queue,
-            link=link,
-            down=down,
-            up=up,
-            sets=overrides,
-            seed=seed,
-            flows=flows,
-            duration=duration,
-            pcap=pcap,
-            busy=busy_poll,
-            packets=live_page,
-            progress=following(ended, file, (drawn, told, measured), quiet or watch),
-        )
+            upstream, downstream,
+            rate=rate, delay=delay, jitter=jitter, loss=loss, queue=queue, link=link, down=down, up=up,
+            sets=overrides, seed=seed, flows=flows, duration=duration, pcap=pcap, busy=busy_poll,
+            packets=live_page, progress=following(ended, file, (drawn, told, measured), quiet or watch),
+        )  # fmt: skip
         service.notify("STOPPING=1")
-        if out is not None:
-            with staged(out, done.absent()) as folder:
-                write_files(folder, done, None)
+        write_results(out, done)
     if as_json and not quiet:
         print(json.dumps({"groups": done.groups.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
     elif not quiet:
         places = [place for place in (pcap, out) if place is not None]
-        print_shell(done, places, stderr=False, told=done.summary["live"]["warnings"])
+        real_packets.print_links(done, places, stderr=False, told=done.summary["live"]["warnings"])
     if fault := done.summary["live"]["fault"]:
         print(f"error: {fault}", file=sys.stderr)
         raise typer.Exit(1)
 
 
 def following(
-    ended: Callable[[], int], file: Counters | None, watchers: Sequence[Watcher], silent: bool
+    ended: Callable[[], int], file: Counters | None, watchers: Sequence[real_packets.Watcher], silent: bool
 ) -> Callable[[dict[str, Any]], None]:
     """What is done with each status: the first one says that the bridge is ready."""
     ready = False
-    rest = follower(ended, *watchers)
+    rest = real_packets.follower(ended, *watchers)
 
     def follow(status: dict[str, Any]) -> None:
         nonlocal ready

@@ -6,7 +6,7 @@ import functools
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TextIO
@@ -155,6 +155,10 @@ Margin = Annotated[
         "--margin", metavar="PART", help='How far below the line\'s rate shapers stay; "1 %,5 %": download, upload.'
     ),
 ]
+Seed = Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")]
+Out = Annotated[
+    Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -209,11 +213,16 @@ def many_runs(
 
 def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
     """The KEY=VALUE texts of --set as pairs."""
+    return key_values(sets, "--set", "queue.discipline=red")
+
+
+def key_values(given: Sequence[str] | None, option: str, example: str) -> list[tuple[str, str]]:
+    """KEY=VALUE texts of an option as pairs. Raises `Refusal`."""
     pairs = []
-    for text in sets or []:
+    for text in given or ():
         key, equals, value = text.partition("=")
         if not (equals and key.strip() and value.strip()):
-            raise Refusal(f"--set {text}: must be KEY=VALUE, such as queue.discipline=red")
+            raise Refusal(f"{option} {text}: must be KEY=VALUE, such as {example}")
         pairs.append((key.strip(), value.strip()))
     return pairs
 

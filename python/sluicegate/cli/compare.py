@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import real_packets
 from .common import (
     MOST_SEEDS,
     Cluster,
@@ -28,8 +29,6 @@ from .common import (
     nearest,
     parse_sets,
 )
-from .shell import pairs
-from .testbed import Algorithm, Sysctl, parse_algorithms
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,8 +72,8 @@ def compare(
     live: Annotated[
         bool, typer.Option("--live", help="Run each between real hosts of this machine too, in real time (Linux).")
     ] = False,
-    algorithm: Algorithm = None,
-    sysctl: Sysctl = None,
+    algorithm: real_packets.Algorithm = None,
+    sysctl: real_packets.Sysctl = None,
 ) -> None:
     """Run a scenario under several disciplines, paired by seed; print means and their intervals, group by group, which
     disciplines are best for each group, and what all flows and links come to.
@@ -230,7 +229,7 @@ def real_options(
         return None, None
     from ..live import access
 
-    found = parse_algorithms(algorithm, groups), pairs(sysctl)
+    found = real_packets.algorithms(algorithm, groups), real_packets.settings(sysctl)
     access.enter((), "testbed")
     return found
 

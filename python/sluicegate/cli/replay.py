@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..quantities import fixed
-from .common import Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
+from .common import Json, Out, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,9 +76,7 @@ def replay(
             metavar="FILE", help="Write what left the link, with its new times, as pcapng. One discipline only."
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
-    ] = None,
+    out: Out = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the N largest flows.")] = 20,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -11,7 +11,7 @@ import typer
 
 from ..quantities import fixed, rate_digits, rate_unit
 from . import exports
-from .common import File, Json, Quiet, Set, answers, app, parse_sets, print_table, progress_bar
+from .common import File, Json, Out, Quiet, Seed, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,10 +35,8 @@ HEAVY_FLOWS = 5
 def run(
     file: File,
     sets: Set = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
-    ] = None,
+    seed: Seed = None,
+    out: Out = None,
     pcap: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,7 +120,24 @@ def run(
         print_run(result, theory, out)
 
 
-def write_files(folder: Path, result: Run, theory: Overlay | None) -> None:
+def check_results(out: Path | None) -> None:
+    """Check, before a run, that its results can be written. Raises OSError."""
+    from .. import io, results
+
+    if out is not None:
+        io.check_writable(out, [*results.file_names(), *DRAWN])
+
+
+def write_results(out: Path | None, result: Run) -> None:
+    """Write what a run gave into a folder, whole or not at all."""
+    from ..io import staged
+
+    if out is not None:
+        with staged(out, result.absent()) as folder:
+            write_files(folder, result)
+
+
+def write_files(folder: Path, result: Run, theory: Overlay | None = None) -> None:
     """Write what a run gave, drawn too, and the theory beside it if there is one, into a folder that is there."""
     from ..io import write_json
     from ..plot import style
