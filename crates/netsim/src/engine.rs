@@ -19,7 +19,7 @@ mod wheel;
 
 use crate::network::packet::End;
 use deadlines::Deadlines;
-use lane::Lanes;
+use lane::{Blocks, Lanes};
 use sluicegate_base::{Span, Time};
 use wheel::{Entry, Wheel};
 
@@ -139,6 +139,7 @@ pub struct Engine {
     heads: [u64; 1 + LANES],
     ports: Deadlines,
     lanes: [Lanes; LANES],
+    blocks: Blocks,
     wheel: Wheel,
     /// Up to when nothing may be evaluated ahead at shared lines.
     held: Time,
@@ -153,11 +154,13 @@ impl Engine {
     /// what lies no further ahead than `reach` should find its place there, for which buckets are made longer if need be.
     #[must_use]
     pub fn new(ports: usize, bucket: Span, reach: Span) -> Engine {
+        let mut blocks = Blocks::default();
         Engine {
             now: Time::ZERO,
             heads: core::array::from_fn(|class| key(u64::MAX, class)),
             ports: Deadlines::new(ports),
-            lanes: Default::default(),
+            lanes: core::array::from_fn(|_| Lanes::new(&mut blocks)),
+            blocks,
             wheel: Wheel::new(bucket, reach),
             held: Time::ZERO,
             added: 0,
@@ -214,31 +217,31 @@ impl Engine {
 
     /// A packet whose flow and direction have this number will be somewhere at `time`.
     #[inline(always)]
-    pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
-        let lane = event as usize;
+    pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         self.added += 1;
-        if time.0 >= FAR || !self.lanes[lane].append(time.0, packet, owner, self.added) {
-            self.push_packet_aside(time, event, packet, owner);
+        let entry = lane::Entry { time: time.0, owner, packet, added: self.added as u32 };
+        if time.0 >= FAR || !self.lanes[event as usize].append(entry, &mut self.blocks) {
+            self.push_packet_aside(event, entry);
         }
     }
 
     /// The same of one that is not the last of the first lane, or the first.
     #[inline(never)]
-    fn push_packet_aside(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
-        let lane = event as usize;
-        if time.0 < FAR && !self.waits(event) {
-            self.lanes[lane].start(time.0, packet, owner, self.added);
-            self.heads[1 + lane] = key(time.0, 1 + lane);
+    fn push_packet_aside(&mut self, event: PacketEvent, entry: lane::Entry) {
+        let (lane, time) = (event as usize, entry.time);
+        if time < FAR && !self.waits(event) {
+            self.lanes[lane].start(entry);
+            self.heads[1 + lane] = key(time, 1 + lane);
             return;
         }
-        if time.0 < FAR && self.lanes[lane].push(time.0, packet, owner, self.added) {
+        if time < FAR && self.lanes[lane].push(entry, &mut self.blocks) {
             self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
             return;
         }
         if event == PacketEvent::Crossing {
-            self.hold(time);
+            self.hold(Time(time));
         }
-        self.push_aside(time, Event::Packet(event, packet), owner);
+        self.push_aside(Time(time), Event::Packet(event, entry.packet), entry.owner.into());
     }
 
     /// Adds any event but a port's, of this flow, user or end of a connection.
@@ -248,7 +251,7 @@ impl Engine {
 
     fn push_aside(&mut self, time: Time, event: Event, owner: u64) {
         self.added += 1;
-        self.wheel.put(Entry { time: time.0, order: order(event.class(), owner), added: self.added, event });
+        self.wheel.put(Entry::new(time.0, order(event.class(), owner), self.added, event));
     }
 
     /// Goes on to the next event, if it is no later than `until`.
@@ -293,7 +296,7 @@ impl Engine {
     #[inline(always)]
     pub fn take(&mut self, event: PacketEvent) -> u32 {
         let lane = event as usize;
-        let (packet, next) = self.lanes[lane].pop();
+        let (packet, next) = self.lanes[lane].pop(&mut self.blocks);
         self.heads[1 + lane] = key(next, 1 + lane);
         packet
     }
@@ -329,7 +332,7 @@ impl Engine {
     #[inline(always)]
     #[must_use]
     pub fn following(&self, event: PacketEvent, places: usize) -> Option<u32> {
-        self.lanes[event as usize].get(places)
+        self.lanes[event as usize].get(places, &self.blocks)
     }
 
     /// The next event of the wheel, if it comes before the first one elsewhere and no later than `until`.
@@ -430,8 +433,8 @@ mod tests {
             [(1, 1, 1, 40_000), (64, 1 << 20, 2, 400_000), (4096, u64::MAX, 3, 40_000), (1 << 40, 0, 4, 40_000)]
         {
             let (mut engine, mut rng) = (Engine::new(1, Span(bucket), Span(reach)), Stream::new(seed, "events"));
-            let mut expected: Vec<(Time, usize, u64, u32)> = Vec::new();
-            let check = |engine: &mut Engine, (time, _, _, id): (Time, usize, u64, u32)| {
+            let mut expected: Vec<(Time, usize, u32, u32)> = Vec::new();
+            let check = |engine: &mut Engine, (time, _, _, id): (Time, usize, u32, u32)| {
                 if time > Time::ZERO {
                     assert_eq!(take(engine, Time(time.0 - 1)), None, "not before its time");
                 }
@@ -449,10 +452,10 @@ mod tests {
                     _ => [80, 1000, 5000, 40_000][kind],
                 };
                 // The same owner's events of one time keep their order, which the list has from their numbers.
-                let (time, owner) = (engine.now() + Span(after), u64::from(id % 50));
+                let (time, owner) = (engine.now() + Span(after), id % 50);
                 match packets.get(kind) {
                     Some(event) => engine.push_packet(time, *event, id, owner),
-                    None => engine.push(time, Event::Source(id), owner),
+                    None => engine.push(time, Event::Source(id), owner.into()),
                 }
                 expected.push((time, kind, owner, id));
                 if rng.below(3) == 0 {

@@ -19,7 +19,7 @@ use crate::source::SourcePlan;
 use ahead::Ahead;
 use link::{Link, Sink};
 use log::Log;
-use packet::{End, NONE, OWN_HOST, PacketPool, QueuedPacket, SimPacket, owner};
+use packet::{End, NONE, OWN_HOST, PacketPool, QueuedPacket, SimPacket};
 use paths::Paths;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::Port;
@@ -160,7 +160,7 @@ impl Network {
         if packet.to == End::Receiver {
             self.shared.engine.hold(time);
         }
-        self.shared.engine.push_packet(time, PacketEvent::Delivery, place, owner(packet.connection, packet.to));
+        self.shared.engine.push_packet(time, PacketEvent::Delivery, place, packet.owner());
     }
 
     /// A packet has reached the next link of its path.
@@ -280,7 +280,7 @@ pub(crate) fn go_on(
     if event == PacketEvent::Delivery {
         return Some(time);
     }
-    let owner = owner(packet.connection, packet.to);
+    let owner = packet.owner();
     if event == PacketEvent::Arrival {
         engine.push_packet(time, PacketEvent::Arrival, place, owner);
     } else {

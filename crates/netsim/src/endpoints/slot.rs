@@ -7,7 +7,7 @@
 
 use crate::endpoints::send_jitter::SendJitter;
 use crate::network::access_link::AccessLink;
-use crate::network::packet::{End, Header, NONE};
+use crate::network::packet::{CONNECTIONS, End, Header, NONE};
 use crate::source::Way;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::connection::SendCounters;
@@ -130,7 +130,7 @@ impl Slots {
     /// A new connection that comes and goes; its slot.
     pub fn open(&mut self, opening: &Opening<'_>, headers: [Header; 2]) -> u32 {
         let id = self.next_id;
-        self.next_id = if id + 1 == NONE { self.first_id } else { id + 1 };
+        self.next_id = if id + 1 == CONNECTIONS { self.first_id } else { id + 1 };
         let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
         let slot = opening.slot(id, headers.map(|header| Header { connection: id, slot, ..header }));
         let at = match self.free.pop() {

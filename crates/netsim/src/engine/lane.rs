@@ -1,19 +1,25 @@
-//! Packets that wait for about the same time, each: a ring of entries in the order in which they come.
+//! Packets that wait for about the same time, each: entries in the order in which they come, in blocks that all lanes share.
 
-/// A packet that will be somewhere.
+use std::array;
+use std::mem::replace;
+
+/// A packet that will be somewhere. With thousands of flows there are many, so that they lie close.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    time: u64,
+#[repr(C, packed(4))]
+pub struct Entry {
+    pub time: u64,
     /// The number of its flow and direction, which decides at equal times.
-    owner: u64,
-    packet: u32,
+    pub owner: u32,
+    pub packet: u32,
     /// How many events had been added before, as far as 32 bits tell, which decides between packets of one owner.
-    added: u32,
+    pub added: u32,
 }
+
+const _: () = assert!(size_of::<Entry>() == 20, "each packet on its way has one");
 
 impl Entry {
     /// None: it would come after all others.
-    const NONE: Entry = Entry { time: u64::MAX, owner: u64::MAX, packet: u32::MAX, added: 0 };
+    const NONE: Entry = Entry { time: u64::MAX, owner: u32::MAX, packet: u32::MAX, added: 0 };
 
     #[inline(always)]
     fn before(&self, other: &Entry) -> bool {
@@ -36,37 +42,65 @@ impl Entry {
     }
 }
 
+/// How many places a block has, of which the first is never used.
+const BLOCK: usize = 128;
+
+/// No block.
+const NONE: u32 = u32::MAX;
+
+/// The entries of all lanes, but the first one of each. A lane takes a block more when its last one is full, and gives the first one up
+/// when it has been read: memory follows how many packets wait at once, and what was used last is used next.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    entries: Vec<Entry>,
+    /// Of each block the one before and the one behind it in its lane.
+    links: Vec<[u32; 2]>,
+    free: Vec<u32>,
+}
+
+impl Blocks {
+    /// A block, behind this one of the same lane: its first place.
+    fn take(&mut self, before: u32) -> usize {
+        let block = self.free.pop().unwrap_or_else(|| {
+            self.entries.resize(self.entries.len() + BLOCK, Entry::default());
+            self.links.push([NONE; 2]);
+            self.links.len() as u32 - 1
+        });
+        self.links[block as usize] = [before, NONE];
+        if let Some([_, behind]) = self.links.get_mut(before as usize) {
+            *behind = block;
+        }
+        block as usize * BLOCK
+    }
+
+    /// Gives a block up: the first place of the one behind it, which there is.
+    fn leave(&mut self, block: usize) -> usize {
+        self.free.push(block as u32);
+        self.links[block][1] as usize * BLOCK
+    }
+}
+
 /// How many entries a new one may come before and still find its place; one that would come before more has none.
 const STEPS: usize = 8;
 
-/// Entries in order. The first is at hand, and the others are in a ring. The standard library's queue does as much for more
-/// instructions: its length need not be a power of two.
+/// Entries in order. The first is at hand, and the others are in blocks.
 #[derive(Debug)]
 struct Lane {
     /// The first entry; [`Entry::NONE`] when there is none.
     head: Entry,
     /// Time and owner of the last entry; when there is none, of one that none follows.
-    last: (u64, u64),
-    /// As many places as a power of two.
-    ring: Vec<Entry>,
-    /// The place of the second entry, counted on and on, and of the one behind the last.
+    last: (u64, u32),
+    /// The place before the second entry, and the place of the last one: the same when there is no second one.
     first: usize,
     end: usize,
 }
 
-const NONE_FOLLOWS: (u64, u64) = (u64::MAX, u64::MAX);
-
-impl Default for Lane {
-    fn default() -> Lane {
-        Lane { head: Entry::NONE, last: NONE_FOLLOWS, ring: vec![Entry::default()], first: 0, end: 0 }
-    }
-}
+const NONE_FOLLOWS: (u64, u32) = (u64::MAX, u32::MAX);
 
 impl Lane {
-    #[inline(always)]
-    fn at(&mut self, place: usize) -> &mut Entry {
-        let mask = self.ring.len() - 1;
-        &mut self.ring[place & mask]
+    fn new(blocks: &mut Blocks) -> Lane {
+        let place = blocks.take(NONE);
+        Lane { head: Entry::NONE, last: NONE_FOLLOWS, first: place, end: place }
     }
 
     /// Whether a packet would come before the last.
@@ -77,94 +111,109 @@ impl Lane {
 
     /// Adds a packet, behind all of its owner at the same time; false when its place is too far from the end, and it has not
     /// been added.
-    fn push(&mut self, entry: Entry) -> bool {
+    fn push(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
         if self.head.time == u64::MAX {
             (self.head, self.last) = (entry, (entry.time, entry.owner));
             return true;
         }
         if !self.is_out_of_order(&entry) {
-            self.append(entry);
+            self.append(entry, blocks);
             return true;
         }
-        let near = self.is_near_end(&entry);
-        if near {
-            self.insert(entry);
-        }
-        near
-    }
-
-    /// Whether a packet would come before few others.
-    #[inline(always)]
-    fn is_near_end(&mut self, entry: &Entry) -> bool {
-        let count = self.end.wrapping_sub(self.first);
-        count < STEPS || !entry.before(self.at(self.end.wrapping_sub(STEPS)))
+        self.insert(entry, blocks)
     }
 
     #[inline(always)]
-    fn append(&mut self, entry: Entry) {
-        self.make_room();
+    fn append(&mut self, entry: Entry, blocks: &mut Blocks) {
         self.last = (entry.time, entry.owner);
-        *self.at(self.end) = entry;
-        self.end = self.end.wrapping_add(1);
+        self.extend(blocks);
+        blocks.entries[self.end] = entry;
     }
 
-    /// Adds one that comes before the last.
+    /// Goes on to the place behind the last one.
+    #[inline(always)]
+    fn extend(&mut self, blocks: &mut Blocks) {
+        self.end += 1;
+        if self.end % BLOCK == 0 {
+            self.extend_to_block(blocks);
+        }
+    }
+
     #[cold]
-    fn insert(&mut self, entry: Entry) {
-        if entry.before(&self.head) {
-            if self.first == self.end {
-                self.append(self.head);
-            } else {
-                self.make_room();
-                self.first = self.first.wrapping_sub(1);
-                *self.at(self.first) = self.head;
+    fn extend_to_block(&mut self, blocks: &mut Blocks) {
+        let full = self.end - BLOCK;
+        if self.first == self.end - 1 {
+            // All of it has been read.
+            (self.first, self.end) = (full, full);
+        } else {
+            self.end = blocks.take((full / BLOCK) as u32);
+        }
+        self.end += 1;
+    }
+
+    /// The place before this one, which has an entry.
+    fn before(&self, place: usize, blocks: &Blocks) -> usize {
+        if place % BLOCK > 1 || place - 1 == self.first {
+            return place - 1;
+        }
+        blocks.links[place / BLOCK][0] as usize * BLOCK + BLOCK - 1
+    }
+
+    /// Adds one that comes before the last, if that is near enough.
+    #[cold]
+    fn insert(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
+        let (mut place, mut behind) = (self.end, 0);
+        while place != self.first && entry.before(&blocks.entries[place]) {
+            (place, behind) = (self.before(place, blocks), behind + 1);
+            if behind == STEPS {
+                return false;
             }
-            self.head = entry;
-            return;
         }
-        let last = *self.at(self.end.wrapping_sub(1));
-        self.append(last);
-        let mut place = self.end.wrapping_sub(1);
-        while place != self.first && entry.before(self.at(place.wrapping_sub(1))) {
-            *self.at(place) = *self.at(place.wrapping_sub(1));
-            place = place.wrapping_sub(1);
+        self.extend(blocks);
+        let mut place = self.end;
+        for _ in 0..behind {
+            let before = self.before(place, blocks);
+            blocks.entries[place] = blocks.entries[before];
+            place = before;
         }
-        *self.at(place) = entry;
+        blocks.entries[place] = if entry.before(&self.head) { replace(&mut self.head, entry) } else { entry };
+        true
     }
 
+    /// The packet that has so many others, fewer than a block, between the first and itself, if there is one.
     #[inline(always)]
-    fn make_room(&mut self) {
-        if self.end.wrapping_sub(self.first) == self.ring.len() {
-            self.grow();
+    fn get(&self, places: usize, blocks: &Blocks) -> Option<u32> {
+        let (block, mut place) = (self.first / BLOCK, self.first + 1 + places);
+        if place / BLOCK != block {
+            let [_, behind] = blocks.links[block];
+            if behind == NONE {
+                return None;
+            }
+            place = behind as usize * BLOCK + place % BLOCK + 1;
         }
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let mask = self.ring.len() - 1;
-        self.ring.rotate_left(self.first & mask);
-        (self.first, self.end) = (0, self.ring.len());
-        self.ring.resize(2 * self.ring.len(), Entry::default());
-    }
-
-    /// The packet that has so many others between the first and itself, if there is one.
-    #[inline(always)]
-    fn get(&self, place: usize) -> Option<u32> {
-        let (count, mask) = (self.end.wrapping_sub(self.first), self.ring.len() - 1);
-        (place < count).then(|| self.ring[self.first.wrapping_add(place) & mask].packet)
+        let follows = place / BLOCK != self.end / BLOCK || place <= self.end;
+        follows.then(|| blocks.entries[place].packet)
     }
 
     /// Takes the first packet, which there must be.
     #[inline(always)]
-    fn pop(&mut self) -> u32 {
+    fn pop(&mut self, blocks: &mut Blocks) -> u32 {
         let packet = self.head.packet;
         if self.first == self.end {
             (self.head, self.last) = (Entry::NONE, NONE_FOLLOWS);
         } else {
-            self.head = *self.at(self.first);
-            self.first = self.first.wrapping_add(1);
+            self.first += 1;
+            if self.first % BLOCK == 0 {
+                self.leave_block(blocks);
+            }
+            self.head = blocks.entries[self.first];
         }
         packet
+    }
+
+    #[cold]
+    fn leave_block(&mut self, blocks: &mut Blocks) {
+        self.first = blocks.leave(self.first / BLOCK - 1) + 1;
     }
 }
 
@@ -174,7 +223,7 @@ const LANES: usize = 3;
 /// Packets of one kind of event in some lanes, as in patience sorting: each goes to the first lane where it comes last. One is
 /// enough for packets that are known in the order in which they come. What is sent back to back by one of many hosts, what is
 /// known a way sooner as it goes in the other direction, and what is sent by timers is in others.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lanes {
     lanes: [Lane; LANES],
     /// Which lane has the first packet.
@@ -184,31 +233,34 @@ pub struct Lanes {
 }
 
 impl Lanes {
+    /// None.
+    pub fn new(blocks: &mut Blocks) -> Lanes {
+        Lanes { lanes: array::from_fn(|_| Lane::new(blocks)), first: 0, alone: false }
+    }
+
     /// Adds a packet that comes last in the first lane, and not first of all. False, and nothing is done, if it does not.
     #[inline(always)]
-    pub fn append(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
-        let entry = Entry { time, owner, packet, added: added as u32 };
+    pub fn append(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
         let follows = !self.lanes[0].is_out_of_order(&entry);
         if follows {
-            self.lanes[0].append(entry);
+            self.lanes[0].append(entry, blocks);
         }
         follows
     }
 
     /// Adds the first packet of all.
     #[inline(always)]
-    pub fn start(&mut self, time: u64, packet: u32, owner: u64, added: u64) {
+    pub fn start(&mut self, entry: Entry) {
         let lane = &mut self.lanes[0];
-        (lane.head, lane.last) = (Entry { time, owner, packet, added: added as u32 }, (time, owner));
+        (lane.head, lane.last) = (entry, (entry.time, entry.owner));
         (self.first, self.alone) = (0, true);
     }
 
     /// As [`Lane::push`].
-    pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
-        let entry = Entry { time, owner, packet, added: added as u32 };
+    pub fn push(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
         let takes = |lane: &Lane| lane.head.time == u64::MAX || !lane.is_out_of_order(&entry);
         let at = self.lanes.iter().position(takes).unwrap_or(LANES - 1);
-        if !self.lanes[at].push(entry) {
+        if !self.lanes[at].push(entry, blocks) {
             return false;
         }
         self.find_first();
@@ -239,7 +291,7 @@ impl Lanes {
 
     /// The owner of the first packet, if there is one.
     pub fn owner(&self) -> u64 {
-        self.lane().head.owner
+        self.lane().head.owner.into()
     }
 
     /// Whether the first packet was added before an event that had so many before it; within 2^31 events of each other.
@@ -247,19 +299,19 @@ impl Lanes {
         self.lane().head.is_older(added as u32)
     }
 
-    /// The packet that has so many others between the first and itself in its lane, if there is one.
+    /// The packet that has so many others, fewer than a block, between the first and itself in its lane, if there is one.
     #[inline(always)]
-    pub fn get(&self, place: usize) -> Option<u32> {
-        self.lane().get(place)
+    pub fn get(&self, places: usize, blocks: &Blocks) -> Option<u32> {
+        self.lane().get(places, blocks)
     }
 
     /// Takes the first packet, which there must be; beside it, the time of the next one; `u64::MAX` when there is none.
     #[inline(always)]
-    pub fn pop(&mut self) -> (u32, u64) {
+    pub fn pop(&mut self, blocks: &mut Blocks) -> (u32, u64) {
         if self.alone {
-            return (self.lanes[0].pop(), self.lanes[0].head.time);
+            return (self.lanes[0].pop(blocks), self.lanes[0].head.time);
         }
-        let packet = self.lanes[self.first].pop();
+        let packet = self.lanes[self.first].pop(blocks);
         self.find_first();
         (packet, self.head())
     }
@@ -272,14 +324,15 @@ mod tests {
 
     #[test]
     fn holds_a_sorted_list_of_what_comes_near_its_end() {
-        let (mut lane, mut expected, mut rng) = (Lane::default(), Vec::new(), Stream::new(1, "lane"));
+        let mut blocks = Blocks::default();
+        let (mut lane, mut expected, mut rng) = (Lane::new(&mut blocks), Vec::new(), Stream::new(1, "lane"));
         let (mut refused, mut inserted) = (0, 0);
         for number in 0..100_000u32 {
             // It grows for a while, and then shrinks.
             if rng.below(100) < if number % 20_000 < 10_000 { 60 } else { 40 } {
-                let (time, owner) = (u64::from(number) + rng.below(30), rng.below(4));
+                let (time, owner) = (u64::from(number) + rng.below(30), rng.below(4) as u32);
                 let place = expected.partition_point(|&(t, o, _)| (t, o) <= (time, owner));
-                let added = lane.push(Entry { time, owner, packet: number, added: number });
+                let added = lane.push(Entry { time, owner, packet: number, added: number }, &mut blocks);
                 assert!(added || expected.len() - place >= STEPS, "at most {STEPS} come behind it");
                 if added {
                     inserted += usize::from(place < expected.len());
@@ -288,10 +341,10 @@ mod tests {
                     refused += 1;
                 }
             } else if !expected.is_empty() {
-                assert_eq!(lane.head.owner, expected[0].1);
-                assert_eq!(lane.pop(), expected.remove(0).2);
+                let (_, owner, packet) = expected.remove(0);
+                assert_eq!(({ lane.head.owner }, lane.pop(&mut blocks)), (owner, packet));
             }
-            assert_eq!(lane.head.time, expected.first().map_or(u64::MAX, |entry| entry.0));
+            assert_eq!({ lane.head.time }, expected.first().map_or(u64::MAX, |entry| entry.0));
         }
         assert!(refused > 50 && inserted > 1000, "{refused}, {inserted}");
     }

@@ -1,13 +1,15 @@
 //! A wheel of buckets: entries sorted by their keys.
 //!
 //! Time is cut into buckets, about as long as a packet takes to send. Entries of the present bucket are sorted, later ones
-//! in the lists of a wheel of buckets, those beyond the wheel's reach in a list for each of its turns. With a few entries in
+//! in the lists of a wheel of buckets, those beyond the wheel's reach in a list for each of its turns; what is in lists lies in
+//! places that all lists share. With a few entries in
 //! each bucket the cost of one does not grow with their number; with all of them in one bucket it is that of sorting.
 
 use super::Event;
 use sluicegate_base::Span;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::mem::replace;
 
 /// An event that waits for its time.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,19 @@ pub struct Entry {
     pub added: u64,
     /// What happens then.
     pub event: Event,
+    /// The place of the next one of the same list.
+    next: u32,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Entry>() == 40, "each flow has some: its timers");
+
+impl Entry {
+    /// An entry, in no list yet.
+    #[inline(always)]
+    pub fn new(time: u64, order: u64, added: u64, event: Event) -> Entry {
+        Entry { time, order, added, event, next: NONE }
+    }
 }
 
 impl Ord for Entry {
@@ -52,22 +67,15 @@ const FEW: usize = 16;
 /// The number of a bucket that does not come.
 const NEVER: u64 = u64::MAX;
 
-/// The end of a bucket's list.
+/// The end of a list.
 const NONE: u32 = u32::MAX;
-
-/// An entry in a bucket's list, or a free place.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    entry: Entry,
-    next: u32,
-}
 
 /// A run of buckets that begins with a multiple of 64.
 #[derive(Clone, Debug)]
 struct Buckets {
     /// A bit for each list that is not empty.
     filled: u64,
-    /// The first node of each bucket's list.
+    /// The first place of each bucket's list.
     first: [u32; 64],
 }
 
@@ -87,13 +95,13 @@ pub struct Wheel {
     added: BinaryHeap<Entry>,
     /// The buckets, 64 by 64.
     wheel: Box<[Buckets]>,
-    nodes: Vec<Node>,
-    free: u32,
-    /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to. Lists are not used again: those of the far
-    /// future hold few entries, and would keep the memory of full ones.
-    later: BTreeMap<u64, Vec<Entry>>,
+    /// The lists of entries beyond the wheel's reach, by the turn of the wheel that they belong to.
+    later: BTreeMap<u64, u32>,
     /// The bucket with which the first of those turns begins.
     later_bucket: u64,
+    /// The places of all lists, and the list of those that are free.
+    places: Vec<Entry>,
+    free: u32,
 }
 
 impl Wheel {
@@ -114,10 +122,10 @@ impl Wheel {
             present: Vec::new(),
             added: BinaryHeap::new(),
             wheel: vec![Buckets { filled: 0, first: [NONE; 64] }; (buckets / 64) as usize].into(),
-            nodes: Vec::new(),
-            free: NONE,
             later: BTreeMap::new(),
             later_bucket: NEVER,
+            places: Vec::new(),
+            free: NONE,
         }
     }
 
@@ -136,29 +144,40 @@ impl Wheel {
             return self.put_aside(entry);
         }
         self.bound = self.bound.min(bucket << self.shift);
-        let place = self.free;
         let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
         buckets.filled |= 1 << (bucket % 64);
-        let next = std::mem::replace(&mut buckets.first[(bucket % 64) as usize], place);
-        match self.nodes.get_mut(place as usize) {
-            Some(vacant) => {
-                self.free = vacant.next;
-                *vacant = Node { entry, next };
-            }
-            None => self.grow(bucket, Node { entry, next }),
+        let next = buckets.first[(bucket % 64) as usize];
+        *self.first(bucket) = self.place(Entry { next, ..entry });
+    }
+
+    /// A place for an entry of a list.
+    #[inline(always)]
+    fn place(&mut self, entry: Entry) -> u32 {
+        let place = self.free;
+        match self.places.get_mut(place as usize) {
+            Some(vacant) => self.free = replace(vacant, entry).next,
+            None => return self.add_place(entry),
         }
+        place
     }
 
-    /// The same when no place for a node is free.
     #[cold]
-    fn grow(&mut self, bucket: u64, node: Node) {
-        *self.first(bucket) = self.nodes.len() as u32;
-        self.nodes.push(node);
+    fn add_place(&mut self, entry: Entry) -> u32 {
+        self.places.push(entry);
+        self.places.len() as u32 - 1
     }
 
-    /// The first node of a bucket's list.
+    /// The first place of a bucket's list.
     fn first(&mut self, bucket: u64) -> &mut u32 {
         &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
+    }
+
+    /// Takes the first entry of a list, which is another one then; `None` at its end.
+    fn take(&mut self, list: &mut u32) -> Option<Entry> {
+        let place = self.places.get_mut(*list as usize)?;
+        let next = replace(&mut place.next, self.free);
+        self.free = replace(list, next);
+        Some(*place)
     }
 
     /// Keeps an entry that has no place on the wheel.
@@ -176,7 +195,9 @@ impl Wheel {
             let turn = bucket >> self.mask.count_ones();
             self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
             self.bound = self.bound.min(self.later_bucket << self.shift);
-            self.later.entry(turn).or_default().push(entry);
+            let next = self.later.get(&turn).copied().unwrap_or(NONE);
+            let place = self.place(Entry { next, ..entry });
+            self.later.insert(turn, place);
         }
     }
 
@@ -233,13 +254,10 @@ impl Wheel {
 
     /// Makes a bucket the present one, its entries sorted.
     fn open(&mut self, bucket: u64) {
-        let mut list = std::mem::replace(self.first(bucket), NONE);
+        let mut list = replace(self.first(bucket), NONE);
         self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
-        while list != NONE {
-            let node = &mut self.nodes[list as usize];
-            self.present.push(node.entry);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = std::mem::replace(&mut list, next);
+        while let Some(entry) = self.take(&mut list) {
+            self.present.push(entry);
         }
         if self.present.len() > 1 {
             self.present.sort_unstable();
@@ -258,10 +276,10 @@ impl Wheel {
 
     #[cold]
     fn move_later(&mut self) {
-        let Some((_, entries)) = self.later.pop_first() else { return };
+        let Some((_, mut list)) = self.later.pop_first() else { return };
         let next = self.later.first_key_value();
         self.later_bucket = next.map_or(NEVER, |(turn, _)| turn << self.mask.count_ones());
-        for entry in entries {
+        while let Some(entry) = self.take(&mut list) {
             self.put(entry);
         }
     }

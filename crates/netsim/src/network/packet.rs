@@ -37,6 +37,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// From here on the number of a slot is that of a pair of ends; below it is a connection's.
 pub(crate) const PAIRS: u32 = 1 << 31;
 
+/// The numbers of connections are below this: with the end, they are so in 32 bits.
+pub(crate) const CONNECTIONS: u32 = 1 << 31;
+
 /// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the
 /// [pool](PacketPool); what moves is the number of that place. It lies in one cache line; what few have beside is elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,6 +107,13 @@ impl SimPacket {
     #[inline]
     pub fn key(&self) -> FlowKey {
         FlowKey(owner(self.connection, self.to))
+    }
+
+    /// The same in 32 bits.
+    #[must_use]
+    #[inline]
+    pub(crate) fn owner(&self) -> u32 {
+        owner(self.connection, self.to) as u32
     }
 
     /// The connection, and the end that its packets travel to, of this key.
