@@ -31,9 +31,9 @@ from sluicegate.evaluation.envelope.grid import (
     Cell,
     Grid,
     cycle_s,
-    moved,
     warmup_s,
 )  # fmt: skip
+from sluicegate.evaluation.envelope.moves import moved
 from sluicegate.experiments.disciplines import known
 from sluicegate.traps.envelope import far
 
@@ -435,7 +435,7 @@ def test_it_resumes(tmp_path: Path) -> None:
 
 def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
-    grid = replace(TINY, flows=(10,), most=4e6)
+    grid = replace(TINY, flows=(10,), most=4e6, moves=())
     loose = sg.envelope("short.py:Short", grid=grid)
     strict = sg.envelope("short.py:Short", grid=grid, promise="20 ms")
     delays = loose.cells["queueing_delay_ns"].to_list()
@@ -448,13 +448,79 @@ def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.
     }
 
 
+MOVED = """\
+from short import Short
+
+
+class Moved(Short):
+    def __init__(self, *, rate_bps, target_ms: float = 40, spare=0, law="plain", most=1, loud=False):
+        if target_ms > 60:
+            raise ValueError("too long")
+        super().__init__(rate_bps=rate_bps, target_ms=target_ms)
+        self.most = self.most / (2 - most)  # none of twice `most`
+"""
+
+
+def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half and twice of what is a number; what is none, or is refused, is named, and an exception ends no other run."""
+    monkeypatch.chdir(own.parent)
+    monkeypatch.syspath_prepend(own.parent)
+    Path("moved.py").write_text(MOVED)
+    done = sg.envelope("moved.py:Moved", grid=replace(TINY, flows=(10,), most=4e6, most_moved=4e6), promise="45 ms")
+    edges = dict(done.moved("moved.py:Moved"))
+    assert [*edges] == ["none", "target_ms", "most"]
+    kept_to = Edges(1e6, 3.16e6, True, True)
+    assert (edges["target_ms"], edges["most"]) == ({0.5: kept_to, 2.0: "rule"}, {0.5: "rule", 2.0: "raises"})
+    half = done.cells.filter(parameter="target_ms", factor=0.5)
+    assert half["value"].to_list() == ["20.0", "20.0"], "a whole number where the signature says float"
+    plain = done.cells.filter(parameter="none")
+    assert all(half["queueing_delay_ns"] < 0.6 * plain["queueing_delay_ns"])
+    assert done.summary["disciplines"][0]["not_moved"] == ["spare", "law", "loud"]
+    page_ = done.html()
+    assert "Not moved, for they are no numbers, or take neither half nor twice: spare, law, loud." in page_
+    assert "round trip of 30 ms alone" in page_, "of a flood"
+
+
+def test_what_was_asked_for_is_moved_to_these_values_alone(
+    sluicegate: Program, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluicegate.evaluation.envelope.measure.QUICK", replace(TINY, flows=(10,), most_moved=4e6))
+    monkeypatch.chdir(own.parent)
+    some = ("short.py:Short", "red", "--suite", "envelope", "--quick", "-o", "out")
+    ended = sluicegate("evaluate", *some, "--move", "target_ms=20,300", "--move", "action=drop,mark", "--move", "w_q")
+    assert ended.returncode == 0, ended.stderr
+    done = sg.Envelopes.read("out")
+    assert {name: [*ways] for name, ways in done.moved("short.py:Short")} == {"none": [1.0], "target_ms": ["20", "300"]}
+    red = {name: [*ways] for name, ways in done.moved("red")}
+    assert red == {"none": [1.0], "action": ["drop", "mark"], "w_q": [0.5, 2.0]}
+    rows = page.valued(done, "short.py:Short").rows
+    assert [row[:2] for row in rows] == [("as it is", ""), ("target_ms", "20"), ("target_ms", "300")]
+    long = done.cells.filter(parameter="target_ms", value="300")["queueing_delay_ns"]
+    assert 0.7 * 300e6 < long.mean() < 312e6, "a buffer of 300 ms, and the packet in transmission"  # type: ignore[operator]
+    assert page.moves(done, "red").rows[-1][0] == "hardly: w_q"
+
+
+@pytest.mark.parametrize(
+    ("move", "words"),
+    [
+        ({"max_tj": ()}, 'max_tj: no parameter of red, choke; did you mean "max_th"'),
+        ({"candidates": ("0",)}, "move: candidates of choke"),
+        (["action"], "action: is no number; say which values it is to take"),
+    ],
+)
+def test_what_cannot_be_moved_is_answered(move: Any, words: str) -> None:
+    with pytest.raises(sg.ScenarioError, match=re.escape(words)):
+        sg.envelope("red,choke", grid=TINY, move=move)
+
+
 def test_check_and_recommend_tell_of_ones_own_with_its_values(
     sluicegate: Program, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A buffer of 200 ms, of which 20 are promised: no rate, and no round trip up to 30 ms, is within."""
     monkeypatch.chdir(own.parent)
     label, values = "short.py:Short:target_ms=200", ("--set", "queue.python.target_ms=200")
-    sg.envelope(label, grid=replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6), promise="20 ms", out="out")
+    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6, moves=())
+    sg.envelope(label, grid=grid, promise="20 ms", out="out")
     Path("s.toml").write_text(scenario("short.py:Short", 2e6, 10, 30e6))
     said = f"lies outside the envelope of {label}: packets wait for about"
     assert said not in sluicegate("check", "s.toml", "--envelopes", "out").stderr, "its default is 40 ms"
@@ -478,7 +544,7 @@ def test_ones_own_is_known_however_its_path_is_spelt(
     """Measured from one folder by its whole path, and named from another, and from the scenario's."""
     (own.parent / "other").mkdir()
     monkeypatch.chdir(own.parent / "other")
-    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6)
+    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6, moves=())
     done = sg.envelope(f"{own}:Short:target_ms=200", grid=grid, promise="20 ms", out="../out")
     label = "short.py:Short:target_ms=200"
     assert done.disciplines == [label], "file and class"
@@ -511,6 +577,8 @@ def test_the_command_writes_a_report(sluicegate: Program, monkeypatch: pytest.Mo
         (["red", "--suite", "envelope", "--only", "8"], "--only is of the suite rfc7928"),
         (["red", "--suite", "envelope", "--set", "queue.limit=5"], "values go with a discipline"),
         (["red", "--promise", "20 ms"], "--promise is of --suite envelope"),
+        (["red", "--move", "max_th"], "--move is of --suite envelope"),
+        (["red", "--suite", "envelope", "--move", "max_tj=3"], 'did you mean "max_th"'),
         (["rde", "--suite", "envelope"], 'did you mean "red"'),
         (["red", "--suite", "envelope", "--promise", "20"], "promise"),
     ],

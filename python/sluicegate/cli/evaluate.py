@@ -64,6 +64,13 @@ def evaluate(
         str | None,
         typer.Option(metavar="TIME", help="Of envelope: the delay that a discipline of one's own promises. [400 ms]"),
     ] = None,
+    move: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY[=VALUE,...]",
+            help="Of envelope: move this parameter alone, over these values. Repeatable. [all, half and twice]",
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -74,8 +81,8 @@ def evaluate(
     The report has them at a glance, beside drop_tail and fq_codel, or beside reno and cubic; for each scenario its
     metrics with intervals over seeds, its ellipses of delay and goodput, and distributions; and what the RFC asks for
     beside what is done, and what is not. With --suite envelope it has the rates, numbers of flows and round trips at
-    which each discipline keeps its promise. Runs that have ended are kept in OUT and not simulated again. The exit code
-    is 1 when a number does not keep its bound in the file of --budget.
+    which each discipline keeps its promise, and how its parameters move them. Runs that have ended are kept in OUT and
+    not simulated again. The exit code is 1 when a number does not keep its bound in the file of --budget.
     """
     from ..evaluation import budgets
     from ..evaluation.evaluate import SUITES, estimate, planned
@@ -100,10 +107,10 @@ def evaluate(
                 raise Refusal(
                     f"{name} is of the suite rfc7928: leave it out; values go with a discipline, red:min_th=10"
                 )
-        _envelope(disciplines, out or Path("out", "envelope"), quick, seeds, promise, jobs, cluster, quiet)
+        _envelope(disciplines, out or Path("out", "envelope"), quick, seeds, promise, move, jobs, cluster, quiet)
         return
-    if promise is not None:
-        raise Refusal("--promise is of --suite envelope")
+    if promise is not None or move:
+        raise Refusal(f"{'--move' if move else '--promise'} is of --suite envelope")
     if junit is not None and budget is None:
         raise Refusal("--junit is of what came of a budget: give --budget FILE too")
     if listed:
@@ -153,17 +160,21 @@ def evaluate(
 
 
 def _envelope(
-    disciplines: list[str] | None, out: Path, quick: bool, seeds: int | None, promise: str | None, jobs: int | None,
-    cluster: str | None, quiet: bool,
+    disciplines: list[str] | None, out: Path, quick: bool, seeds: int | None, promise: str | None,
+    move: list[str] | None, jobs: int | None, cluster: str | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Measure envelopes, and print the rates at which promises are kept."""
     from ..evaluation.envelope.measure import envelope
 
     if not disciplines:
         raise Refusal("name a discipline (sluicegate evaluate choke --suite envelope, or my.py:MyAqm), or all")
+    moved: dict[str, list[str]] = {}
+    for text in move or []:
+        key, _, values = text.partition("=")
+        moved.setdefault(key.strip(), []).extend(each.strip() for each in values.split(",") if each.strip())
     with many_runs(quiet, out, jobs, cluster) as progress:
-        done = envelope(",".join(disciplines), out=out, quick=quick, seeds=seeds or 1, promise=promise, jobs=jobs,
-                        cluster=cluster, progress=progress)  # fmt: skip
+        done = envelope(",".join(disciplines), out=out, quick=quick, seeds=seeds or 1, promise=promise,
+                        move=moved or None, jobs=jobs, cluster=cluster, progress=progress)  # fmt: skip
     if not quiet:
         print(out / "report.html")
         table = done.overview()

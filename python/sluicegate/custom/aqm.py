@@ -404,6 +404,27 @@ def _recorded(value: object) -> object:
 
 # --- making ------------------------------------------------------------------------------------
 
+BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def parameters(reference: str, given: Mapping[str, object], factory: AqmFactory | None = None) -> dict[str, object]:
+    """The arguments of a discipline, by name, but for the link's rate: those `given`, and the defaults of the others. A
+    whole number is a float where the signature says so. `factory`: what `reference` stands for, if it names no file.
+
+    Raises `ScenarioError`, and what the file raises.
+    """
+    try:
+        signature = inspect.signature(factory or load(reference, None)[0])
+    except (TypeError, ValueError):  # some of those written in C have none
+        return dict(given)
+    found: dict[str, object] = {}
+    for key, parameter in signature.parameters.items():
+        value = given.get(key, parameter.default)
+        if parameter.kind in BY_NAME and key != "rate_bps" and value is not parameter.empty:
+            whole = type(value) is int and parameter.annotation in (float, "float")
+            found[key] = float(value) if whole else value  # type: ignore[arg-type]
+    return found
+
 
 def _made(
     factory: Callable[..., object], label: str, given: Mapping[str, object], offered: Mapping[str, object]
@@ -419,8 +440,7 @@ def _made(
     except (TypeError, ValueError):  # some of those written in C have none
         signature = None
     if signature is not None:
-        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        named = [key for key, parameter in signature.parameters.items() if parameter.kind in by_name]
+        named = [key for key, parameter in signature.parameters.items() if parameter.kind in BY_NAME]
         arguments |= {key: offered[key] for key in named if key in offered and key not in arguments}
         try:
             signature.bind(**arguments)

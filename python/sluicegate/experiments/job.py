@@ -75,6 +75,7 @@ class Experiment:
     `checked`: what `check` makes of it, when that is known already.
     `real`: it is run between real hosts, in this way; None for a simulation. Of what `keep` names, what only a
     simulator knows is left out.
+    `may_raise`: an exception of a discipline written in Python ends the run alone, of which no tables are kept.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Experiment:
     by_seed: Mapping[int, Sets] = field(default_factory=dict)
     checked: Checked | None = None
     real: real_hosts.RealHosts | None = None
+    may_raise: bool = False
 
     def runs(self, seed: int) -> bool:
         """Whether it is run for this seed."""
@@ -114,6 +116,7 @@ class Job:
     files: Files = ()
     made: custom_aqm.Made | None = None
     real: real_hosts.RealHosts | None = None
+    may_raise: bool = False
 
 
 class Flag(Protocol):
@@ -153,7 +156,12 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     sets = [*job.sets, ("run.seed", str(job.seed))]
     watch = _watch(cancel)
     if job.real is None:
-        raw = custom_aqm.run(job.text, job.name, sets, watch, job.queue, expected=job.made)
+        try:
+            raw = custom_aqm.run(job.text, job.name, sets, watch, job.queue, expected=job.made)
+        except Exception as error:
+            if job.may_raise and custom_aqm.traceback_of(error) is not None:
+                return {}
+            raise
     else:
         told = lambda _status: watch(0.0, 0.0, 0)  # noqa: E731
         raw = real_hosts.run(job.text, job.name, sets, job.real, told, job.queue, job.made)
@@ -228,8 +236,9 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
     keep = {table: columns for table, columns in experiment.keep.items() if table not in left_out}
     queue, derive = experiment.queue, experiment.derive
     return Job(
-        experiment.text, name, sets, seed, keep, queue, derive, build(), checked.files, checked.made, experiment.real
-    )
+        experiment.text, name, sets, seed, keep, queue, derive, build(), checked.files, checked.made, experiment.real,
+        experiment.may_raise,
+    )  # fmt: skip
 
 
 def key_of(job: Job, checked: Checked, derived: str | None) -> str:
@@ -250,6 +259,8 @@ def key_of(job: Job, checked: Checked, derived: str | None) -> str:
     }
     if job.real is not None:  # the keys of simulations stay as they are
         told["real"] = job.real.key
+    if job.may_raise:
+        told["may_raise"] = True
     unknown = (job.queue is not None and not _told(job.queue)) or any(digest is None for _, digest in checked.made)
     if unknown or (job.derive is not None and derived is None):
         told["unknown"] = secrets.token_hex(16)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..._generated import Dumbbell, Source, Tcp, Udp
-from ...quantities import in_base_unit
 from ...scenario import scenario
 
 PACKET = 1500
@@ -123,20 +122,3 @@ def warmup_s(cell: Cell, most: float, flood: bool = False) -> float | str:
     least = max(LEAST_FLOOD_S if flood else 0.0, LEAST_TRIPS * trip, LEAST_CYCLES * cycle)
     allowed = most * packet / 2 / (1 + FLOOD if flood else 1)
     return "packets" if allowed < least else min(wanted, allowed)
-
-
-def moved(value: object, factor: float) -> str | None:
-    """A value of a discipline times a factor, as an override takes it; None for what is no number or stays as it is."""
-    if isinstance(value, bool) or not value:
-        return None
-    if isinstance(value, int):
-        whole = max(1, round(value * factor))
-        return None if whole == value else str(whole)
-    if isinstance(value, float):
-        return repr(value * factor)
-    text = str(value)
-    number, _, unit = text.partition(" ")
-    if not number.isdecimal():
-        return None
-    base = {"bit/s": "bit/s", "B": "B"}.get(unit[-5:] if unit.endswith("bit/s") else unit, "ns")
-    return f"{max(1, round(in_base_unit(text) * factor))} {base}"

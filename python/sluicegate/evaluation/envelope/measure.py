@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from ... import _core
+from ...custom import aqm as custom_aqm
 from ...envelopes.promises import promised_ns
 from ...experiments.disciplines import Choice, Listed, choices, known
 from ...experiments.engine import Experiment, Progress, Store, check_workers, run_experiments, seed_numbers, told_runs
@@ -19,15 +20,12 @@ from ...io import check_writable
 from ...progress import shown
 from ...quantities import quantity
 from ...scenario import PYTHON
-from ..suite import declared
-from .grid import FULL, IN_PYTHON, PACKET, QUICK, Cell, Grid, moved, warmup_s
-from .regions import COLUMNS, UNMOVED
+from .grid import FULL, IN_PYTHON, PACKET, QUICK, Cell, Grid, warmup_s
+from .moves import STILL, Asked, Move, Parameters, asked_for, parameters
+from .regions import COLUMNS
 from .result import FILES, Envelopes
 
 __all__ = ["Envelopes", "envelope"]
-
-NUMBERS = ("number", "integer", "size", "time", "rate")
-"""Kinds of parameters that are moved."""
 
 KEEP: dict[str, tuple[str, ...] | None] = {
     "links": ("arrivals_packets", "drops_packets", "utilisation", "queueing_delay_mean_ns"),
@@ -37,23 +35,24 @@ KEEP: dict[str, tuple[str, ...] | None] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A cell under a discipline, with a parameter times a factor, or a flood, or neither. `experiment`: None where it
-    is not run, and `why` says why."""
+    """A cell under a discipline, with a parameter moved, or a flood, or neither. `experiment`: None where it is not
+    run, and `why` says why. `value`: of the parameter that is moved, as it was set."""
 
     choice: Choice
     cell: Cell
-    parameter: str = ""
-    factor: float = 1.0
+    move: Move = STILL
     flood: bool = False
     experiment: Experiment | None = None
     why: str | None = None
     warmup_s: float | None = None
     promised_ns: float | None = None
+    value: str | None = None
 
     @property
-    def key(self) -> tuple[str, str, float, int, int, int]:
+    def key(self) -> tuple[str, str, float | None, str | None, int, int, int]:
         """What it is known by; with a flood the same."""
-        return self.choice.label, self.parameter, self.factor, self.cell.rate_bps, self.cell.flows, self.cell.rtt_ns
+        move, cell = self.move, self.cell
+        return self.choice.label, move.parameter, move.factor, move.value, cell.rate_bps, cell.flows, cell.rtt_ns
 
 
 def envelope(
@@ -63,6 +62,7 @@ def envelope(
     quick: bool = False,
     seeds: int | Iterable[int] = 1,
     promise: str | None = None,
+    move: Mapping[str, Iterable[object]] | Iterable[str] | None = None,
     grid: Grid | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
@@ -74,12 +74,15 @@ def envelope(
     `disciplines`: as for `compare`; or "all", with their defaults. `quick`: one rate in a decade instead of two, and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `promise`: the longest mean queueing delay of
     disciplines of your own, such as "20 ms" (default: 400 ms, ITU-T G.114); those of the package have their own.
+    `move`: parameters that are moved, ["w_q"], with values that they are to take, {"max_th": [10, 20, 40]}, in place of
+    half and twice (default: each parameter that is a number; of a discipline in Python those of its signature).
     `grid`: instead of the suite's. `out`: a folder that keeps each run as it ends, and gets report.html, the table of
     cells and summary.json in the end; runs that are there are not run again. `jobs`, `executor`, `cluster` and
     `progress` as for `compare`; in a script, a class of your own needs the call below `if __name__ == "__main__":`.
 
-    Raises `ScenarioError`, which is a ValueError, for disciplines and values that are not as they should be, and for
-    less than one seed or job; OSError when `out` cannot be written; and what a discipline in Python raises.
+    Raises `ScenarioError`, which is a ValueError, for disciplines and values that are not as they should be, for less
+    than one seed or job, and for parameters to move that none has; OSError when `out` cannot be written; and what a
+    discipline in Python raises, but for values of its parameters that were moved: these cells are then not measured.
 
     >>> from sluicegate.evaluation.envelope.grid import Grid
     >>> grid = Grid(rates=(1_000_000,), flows=(1, 10), trips=(30_000_000,), flooded=(), moved=(10, 30_000_000),
@@ -95,12 +98,16 @@ def envelope(
     grid = grid or (QUICK if quick else FULL)
     if out is not None:
         check_writable(out, FILES)
-    runs = [run for choice in chosen for run in _runs(choice, grid, longest)]
+    have = {choice.label: parameters(choice) for choice in chosen}
+    asked = asked_for(move, have)
+    runs = [run for choice in chosen for run in _runs(choice, have[choice.label], grid, longest, asked)]
     experiments = [run.experiment for run in runs if run.experiment is not None]
     with Store(None if out is None else Path(out)) as store:
         with shown(progress, told_runs) as told:
             tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
-        done = Envelopes(_cells(runs, tables), _summary(chosen, grid, numbers, longest))
+        cells = _cells(runs, tables)
+        left = {} if asked is not None else {label: _left(cells, label, each) for label, each in have.items()}
+        done = Envelopes(cells, _summary(chosen, grid, numbers, longest, left))
         if out is not None:
             done.write(out)
     return done
@@ -117,22 +124,22 @@ def _labelled(chosen: list[Choice]) -> list[Choice]:
     ]
 
 
-def _runs(choice: Choice, grid: Grid, longest: int | None) -> Iterator[Run]:
+def _runs(
+    choice: Choice, have: Parameters, grid: Grid, longest: int | None, asked: Asked | None
+) -> Iterator[Run]:  # fmt: skip
     """Everything that is run of a discipline, and what is not."""
     part = IN_PYTHON if ":" in choice.name else 1.0
     for cell in grid.cells():
-        yield _run(Run(choice, cell), grid.most * part, longest)
+        yield _run(Run(choice, cell), have, grid.most * part, longest)
         if cell.rtt_ns in grid.flooded:
-            yield _run(Run(choice, cell, flood=True), grid.most * part, longest)
-    fields = (declared(choice.name) or {"fields": ()})["fields"]
-    moves = [(each["name"], factor) for each in fields if each["kind"] in NUMBERS for factor in grid.moves]
-    for field, factor in [(UNMOVED, 1.0), *moves] if moves else []:
+            yield _run(Run(choice, cell, flood=True), have, grid.most * part, longest)
+    for move in have.moves(grid, asked):
         for cell in grid.row():
-            yield _run(Run(choice, cell, field, factor), grid.most_moved, longest)
+            yield _run(Run(choice, cell, move), have, grid.most_moved * part, longest)
 
 
-def _run(run: Run, most: float, longest: int | None) -> Run:
-    """The run with its experiment, checked."""
+def _run(run: Run, have: Parameters, most: float, longest: int | None) -> Run:
+    """The run with its experiment, checked. Raises `ScenarioError` for a value that was asked for and is refused."""
     seconds = warmup_s(run.cell, most, run.flood)
     if isinstance(seconds, str):
         return replace(run, why=seconds)
@@ -142,15 +149,25 @@ def _run(run: Run, most: float, longest: int | None) -> Run:
     checked = check(made)
     queue = checked.resolved["queue"]
     own = run.choice.queue is not None or ":" in run.choice.name
-    if run.parameter not in ("", UNMOVED):
-        value = moved(queue.get(run.parameter), run.factor)
+    if not run.move.still:
+        value = have.text(queue, run.move)
         if value is None:
             return replace(run, why="no number")
-        made = replace(made, sets=(*made.sets, (f"queue.{run.choice.name}.{run.parameter}", value)))
+        table = "python" if have.own is not None else run.choice.name
+        key = f"queue.{table}.{run.move.parameter}"
+        made = replace(made, sets=(*made.sets, (key, value)), may_raise=True)
+        run = replace(run, value=value)
         try:
             checked = check(made)
-        except _core.ScenarioError:
+        except _core.ScenarioError as error:
+            if run.move.factor is None:
+                said = str(error).removeprefix(f"sets: {key}")
+                raise _core.ScenarioError(f"move: {run.move.parameter} of {run.choice.label}{said}") from None
             return replace(run, why="rule")
+        except Exception as error:
+            if custom_aqm.traceback_of(error) is None:
+                raise
+            return replace(run, why="raises")
     bound = (
         longest if own and longest is not None else promised_ns(checked.resolved["queue"], run.cell.rate_bps, PACKET)
     )
@@ -166,13 +183,13 @@ def _cells(runs: list[Run], tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for run in runs:
         row = rows.setdefault(run.key, dict.fromkeys(COLUMNS))
-        row |= dict(zip(list(COLUMNS)[:6], run.key, strict=True))
+        row |= dict(zip(list(COLUMNS)[:7], run.key, strict=True)) | {"value": run.value or run.move.value}
         name = None if run.experiment is None else run.experiment.id
         if run.flood:
             row["flood_share"] = None if name is None else by_flood[name] / run.cell.rate_bps
             continue
-        row["not_measured"] = run.why
-        if name is not None:
+        row["not_measured"] = "raises" if name is not None and name not in by_link else run.why
+        if name in by_link:
             found = by_link[name]
             row |= {"utilisation": found["utilisation"], "queueing_delay_ns": found["queueing_delay_mean_ns"] or 0.0,
                     "loss_ratio": found["drops_packets"] / max(found["arrivals_packets"], 1),
@@ -180,12 +197,31 @@ def _cells(runs: list[Run], tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     return pl.DataFrame(list(rows.values()), schema=COLUMNS)
 
 
-def _summary(chosen: list[Choice], grid: Grid, seeds: list[int], longest: int | None) -> dict[str, Any]:
+def _left(cells: pl.DataFrame, label: str, have: Parameters) -> list[str]:
+    """The parameters of a discipline that are not moved: those that are no numbers, or none, or zero, and those of
+    which neither half nor twice is allowed."""
+    came = cells.filter(discipline=label).group_by("parameter").agg(pl.col("not_measured").unique())
+    refused = {
+        name for name, why in came.iter_rows()
+        if {"no number", "rule"} & {*why} and not {None, "raises"} & {*why}
+    }  # fmt: skip
+    return [name for name in (*have.others, *have.numbers) if name in have.others or name in refused]
+
+
+def _summary(
+    chosen: list[Choice], grid: Grid, seeds: list[int], longest: int | None, left: Mapping[str, list[str]]
+) -> dict[str, Any]:
     return {
         "version": _core.version(),
         "suite": "envelope",
         "disciplines": [
-            {"label": each.label, "name": each.name, "sets": [list(pair) for pair in each.located]} for each in chosen
+            {
+                "label": each.label,
+                "name": each.name,
+                "sets": [list(pair) for pair in each.located],
+                "not_moved": left.get(each.label, []),
+            }
+            for each in chosen
         ],
         "rates_bps": grid.rates,
         "flows": grid.flows,

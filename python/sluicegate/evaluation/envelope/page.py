@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+import polars as pl
+
 from ...envelopes import Edges, Envelope
 from ...envelopes.promises import BOUND, LATE_NS, PROMISES, TARGET, USED
 from ...page import Page, Section, Table
 from ...quantities import duration, rate_text, two
 from . import charts
 from .grid import FLOOD, PACKET, WINDOW
-from .regions import UNMOVED, Regions
+from .regions import UNMOVED, Moved, Regions
 
 WORDS = (
     f"A cell is within the envelope when at least {100 * USED:.0f} % of the link is used and the mean queueing delay "
@@ -40,6 +42,11 @@ MOVED = (
     "These runs have fewer packets than those of the regions, so that their rates may differ from the ones there, and "
     "faster links are not measured: compare along a row."
 )
+ASKED = (
+    "Rates between which the promise is kept, with one parameter at the value, and all else as it is. These runs have "
+    f"fewer packets than those of the regions, so that faster links are not measured. {ENDS}"
+)
+RAISED = "“raises”: the discipline raises an exception with that value, in the constructor or in a run."
 
 
 def page(done: Regions) -> Page:
@@ -51,11 +58,7 @@ def page(done: Regions) -> Page:
                 tables=[("Rates between which the promise is kept, round trip 30 ms", regions(done.envelopes()))]),
         Section("promises", "What is promised", "What the delay is compared with.", tables=[("", promised)]),
     ]  # fmt: skip
-    for number, label in enumerate(done.disciplines):
-        flood = f"A flood is UDP with {FLOOD} times the link's rate beside the TCP flows."
-        tables = [("What each parameter does to the region", table)] if (table := moves(done, label)).rows else []
-        sections.append(Section(f"maps-{number}", label, flood, words=[MOVED] if tables else [],
-                                figure=charts.maps(done, label), tables=tables))  # fmt: skip
+    sections += [_discipline(done, number, label) for number, label in enumerate(done.disciplines)]
     about = done.summary
     provenance = {
         "Sluicegate": about["version"],
@@ -66,6 +69,28 @@ def page(done: Regions) -> Page:
         "Seeds": ", ".join(map(str, about["seeds"])),
     }
     return Page("Envelopes", "where disciplines do what they promise", sections, provenance)
+
+
+def _discipline(done: Regions, number: int, label: str) -> Section:
+    """The heat maps of a discipline, and how its parameters move the region."""
+    measured = done.cells.filter(pl.col("flood_share").is_not_null())["rtt_ns"].unique().sort()
+    trips = ", ".join(duration(trip / 1e9) for trip in measured)
+    flood = (
+        f"A flood is UDP with {FLOOD} times the link's rate beside the TCP flows, with a round trip of {trips} alone."
+    )
+    flows, trip = done.summary["moved"]
+    title = f"What each parameter does to the region, {flows} flows, round trip {duration(trip / 1e9)}"
+    said = [
+        (words, table) for words, table in ((MOVED, moves(done, label)), (ASKED, valued(done, label))) if table.rows
+    ]
+    words = [each for each, _ in said]
+    if any("raises" in row for _, table in said for row in table.rows):
+        words.append(RAISED)
+    about = next(each for each in done.summary["disciplines"] if each["label"] == label)
+    if left := about.get("not_moved"):
+        words.append(f"Not moved, for they are no numbers, or take neither half nor twice: {', '.join(left)}.")
+    return Section(f"maps-{number}", label, flood if trips else "", words=words, figure=charts.maps(done, label),
+                   tables=[(title, table) for _, table in said])  # fmt: skip
 
 
 def regions(envelopes: Mapping[str, Envelope]) -> Table:
@@ -85,9 +110,10 @@ def moves(done: Regions, label: str) -> Table:
     factors = done.summary["moves"]
     rows, rest = [], []
     for name, edges in moved:
-        if any(_apart(found, usual[1.0]) for found in edges.values()):
-            texts = (edges_text(edges[factor]) if factor in edges else "rule" for factor in factors)
-            rows.append((name, edges_text(usual[1.0]), *texts))
+        if not {*factors} & {*edges}:
+            continue
+        if "raises" in edges.values() or any(_apart(found, usual[1.0]) for found in edges.values()):
+            rows.append((name, _way(usual[1.0]), *(_way(edges.get(factor, "rule")) for factor in factors)))
         else:
             rest.append(name)
     if rest:
@@ -96,8 +122,23 @@ def moves(done: Regions, label: str) -> Table:
     return Table(head, tuple(rows), len(factors) + 1)
 
 
-def _apart(one: Edges | None, other: Edges | None) -> bool:
-    """Whether an end has surely moved by more than chance does, see `APART`."""
+def valued(done: Regions, label: str) -> Table:
+    """The rates between which the promise is kept with each value that was asked for."""
+    (_, usual), *moved = done.moved(label) or [(UNMOVED, {})]
+    rows = [(name, way, _way(found)) for name, edges in moved for way, found in edges.items() if isinstance(way, str)]
+    first = [("as it is", "", _way(usual[1.0]))] if rows else []
+    return Table(("parameter", "value", "rates"), (*first, *rows), 1)
+
+
+def _way(found: Moved) -> str:
+    """What came of a parameter with a value, in words."""
+    return found if isinstance(found, str) else edges_text(found)
+
+
+def _apart(one: Moved, other: Moved) -> bool:
+    """Whether an end has surely moved by more than chance does, see `APART`; no value that is refused moves any."""
+    if isinstance(one, str) or isinstance(other, str):
+        return False
     if one is None or other is None:
         return one is not other
     upper = _factor(one.high, one.open_high, other.high, other.open_high)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from ...envelopes import Edges, Envelope, Measured, Sets
 
 COLUMNS: dict[str, type[pl.DataType]] = {
-    "discipline": pl.String, "parameter": pl.String, "factor": pl.Float64, "rate_bps": pl.Int64, "flows": pl.Int64,
-    "rtt_ns": pl.Int64, "utilisation": pl.Float64, "queueing_delay_ns": pl.Float64, "loss_ratio": pl.Float64,
-    "flood_share": pl.Float64, "promised_delay_ns": pl.Float64, "warmup_s": pl.Float64, "not_measured": pl.String,
+    "discipline": pl.String, "parameter": pl.String, "factor": pl.Float64, "value": pl.String,
+    "rate_bps": pl.Int64, "flows": pl.Int64, "rtt_ns": pl.Int64, "utilisation": pl.Float64,
+    "queueing_delay_ns": pl.Float64, "loss_ratio": pl.Float64, "flood_share": pl.Float64,
+    "promised_delay_ns": pl.Float64, "warmup_s": pl.Float64, "not_measured": pl.String,
 }  # fmt: skip
 
 UNMOVED = "none"
 """In place of a parameter: cells as they are measured where one is moved, which takes fewer packets."""
+
+
+Moved = Edges | Literal["rule", "raises"] | None
+"""The rates between which the promise is kept with a parameter moved, or why none was measured."""
 
 
 class Regions:
@@ -23,11 +28,12 @@ class Regions:
 
     Attributes:
         cells: One row for each discipline, parameter ("": as it was given, "none": so, but measured as briefly as
-            those with one moved) with its factor, and cell: what was
+            those with one moved) with its factor, null where values were asked for, and its value, and cell: what was
             measured, the longest mean queueing delay that the promise allows (beside which 400 ms hold), how long the
             warm-up was and as much was measured, and why a cell was not: "windows" (those of the hosts hold the
             flows), "packets" (it would need more than the suite gives a cell), "rule" (the discipline does not take
-            such a value), "no number". Shares of a flood are of the link's rate.
+            such a value), "raises" (one in Python raises an exception with it), "no number". Shares of a flood are of
+            the link's rate.
         summary: Version, disciplines, the grid, seeds.
     """
 
@@ -39,9 +45,10 @@ class Regions:
             each["label"]: tuple((key, value) for key, value in each["sets"]) for each in summary["disciplines"]
         }
 
-    def envelope(self, discipline: str, parameter: str = "", factor: float = 1.0) -> Envelope:
-        """That of a discipline, by its label; of one with a parameter moved only the row in which that was done."""
-        rows = self.cells.filter(discipline=discipline, parameter=parameter, factor=factor)
+    def envelope(self, discipline: str, parameter: str = "", moved: float | str = 1.0) -> Envelope:
+        """That of a discipline, by its label; of one with a parameter moved, by this factor or to this value, only the
+        row in which that was done."""
+        rows = self.cells.filter(_is(moved), discipline=discipline, parameter=parameter)
         if rows.is_empty():
             raise KeyError(discipline)
         axes = [tuple(rows[name].unique().sort()) for name in ("rate_bps", "flows", "rtt_ns")]
@@ -57,16 +64,29 @@ class Regions:
         """Those of all disciplines, by label."""
         return {label: self.envelope(label) for label in self.disciplines}
 
-    def moved(self, discipline: str) -> list[tuple[str, dict[float, Edges | None]]]:
-        """For each parameter that was moved its factors, and the rates between which the promise is then kept; first
-        with none moved."""
+    def moved(self, discipline: str) -> list[tuple[str, dict[float | str, Moved]]]:
+        """For each parameter that was moved its factors, or the values that were asked for, and what came of them;
+        first with none moved."""
         rows = self.cells.filter(pl.col("discipline") == discipline, pl.col("parameter") != "")
         flows, trip = self.summary["moved"]
-        found = []
+        found: list[tuple[str, dict[float | str, Moved]]] = []
         for name in rows["parameter"].unique(maintain_order=True):
             own = rows.filter(pl.col("parameter") == name)
-            factors = own.filter(pl.col("utilisation").is_not_null())["factor"].unique().sort()
-            if len(factors):
-                edges = {factor: self.envelope(discipline, name, factor).edges(flows, trip) for factor in factors}
+            edges: dict[float | str, Moved] = {}
+            for way in dict.fromkeys(value if by is None else by for by, value in own.select("factor", "value").rows()):
+                here = own.filter(_is(way))
+                why = {*here["not_measured"]}
+                if None in why:
+                    edges[way] = self.envelope(discipline, name, way).edges(flows, trip)
+                elif found and why & {"rule", "raises", "no number"}:
+                    edges[way] = "raises" if "raises" in why else "rule"
+            if {*edges.values()} - {"rule"}:
                 found.append((name, edges))
         return found
+
+
+def _is(moved: float | str) -> pl.Expr:
+    """The cells with a parameter times a factor, or set to a value that was asked for."""
+    if isinstance(moved, str):
+        return pl.col("factor").is_null() & (pl.col("value") == moved)
+    return pl.col("factor") == moved
