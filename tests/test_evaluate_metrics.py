@@ -60,12 +60,14 @@ def flow(**changed: Any) -> dict[str, Any]:
 
 
 def test_delay_is_beyond_propagation() -> None:
-    row = metrics.of_group([flow(), flow(delay_p99_ns=90e6, drops_packets=0, base_rtt_ns=None)])
+    row = metrics.of_group([flow(), flow(drops_packets=0)], flow(delay_p99_ns=90e6))
     assert row["delay_p50_ns"] == pytest.approx(5e6)
-    assert row["delay_p99_ns"] == pytest.approx(35e6)
+    assert row["delay_p99_ns"] == pytest.approx(40e6), "of the packets of all flows"
     assert row["loss_ratio"] == pytest.approx(4 / 200)
-    none = metrics.of_group([flow(arrivals_packets=0, delivered_packets=0) | dict.fromkeys(
-        ("delay_mean_ns", "delay_p50_ns", "delay_p95_ns", "delay_p99_ns"))])  # fmt: skip
+    assert metrics.of_group([flow(base_rtt_ns=None)], flow())["delay_p50_ns"] == pytest.approx(5e6), "of web users"
+    empty = flow(arrivals_packets=0, delivered_packets=0)
+    none = metrics.of_group([empty], dict.fromkeys(("delay_mean_ns", "delay_p50_ns", "delay_p95_ns", "delay_p99_ns")))
+    assert none["delay_p99_ns"] is None
     assert none["loss_ratio"] is None
     assert none["goodput_bps"] == 0
 

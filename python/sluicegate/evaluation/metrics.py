@@ -4,9 +4,10 @@
 |---|---|---|
 | goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share of packets that were sent again beyond those dropped; of transfers that end, their bits over the time that they took | rates of links are in IP bits too; `goodput_bps` of a run's `flows`, what receivers handed on, is in bits of data, without headers |
 | percentiles of delay | from histograms with bins of 1/128 of the delay, propagation included; what differs by less than a bin is called a tie | each flow has one, and keeps few bins |
-| latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group the mean over its flows of each flow's mean, or of each flow's percentile | propagation belongs to the path; what is left is waiting and sending |
-| jitter is the packet delay variation (Sec. 2.6; RFC 5481, Sec. 4.2) | the 99th percentile of a group's delays less the least one in the measured window, the packets of all its flows pooled, as in the distributions | flows of a group have the same path. Where flows differ, a variation can exceed the p99 beside it, which is a mean over flows |
+| latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group mean and percentiles over the packets of all its flows | propagation belongs to the path; what is left is waiting and sending |
+| jitter is the packet delay variation (Sec. 2.6; RFC 5481, Sec. 4.2) | the 99th percentile of a group's delays less the least one in the measured window, the packets of all its flows pooled | flows of a group have the same path |
 | global synchronization ratio: which part of the flows loses in a loss event (Sec. 2.4) | mean over samples with a loss of the flows that lose, of those that sent | a sample is a round trip |
+| queue-level metrics (Sec. 4.2) | of each link under study utilisation, delay, losses, marks, the mean and the greatest length of its queue, and the mean of the discipline's own average, if it keeps one | the packet in transmission is not counted |
 | interval between losses (Sec. 2.3) | mean time between samples with a loss; between single losses where packets are looked at | losses of one round trip are one event |
 | flow completion time (Sec. 2.1) | of transfers, and of web pages: from the first request until all objects are there | what a user waits for |
 
@@ -99,6 +100,9 @@ METRICS: dict[str, Metric] = {
     "loss_sync": Metric("loss synchronization", "%", 100.0),
     "jain": Metric("Jain's index", "", 1.0, "high"),
     "utilisation": Metric("utilisation", "%", 100.0, "high"),
+    "queue_packets": Metric("queue, mean", "packets", 1.0),
+    "queue_packets_max": Metric("queue, longest", "packets", 1.0),
+    "average_packets": Metric("its own average", "packets", 1.0),
     "completion_mean_ns": Metric("completion, mean", "s", 1e-9),
     "completion_p95_ns": Metric("completion, p95", "s", 1e-9),
     "startup_mean_ns": Metric("start-up, mean", "s", 1e-9),
@@ -136,6 +140,7 @@ def derive(
     packets = tables["packets"] if "packets" in tables and tables["packets"].height else None
     whole = tables["flow_series"].join(flows.select("flow", "kind"), on="flow")
     series = whole.filter(pl.col("time_s") > warmup_s)
+    pooled = {row["name"]: row for row in tables["groups"].iter_rows(named=True)}
     once = {flow["flow"]: _over(goodput(flow), flow["throughput_bps"]) or 1.0 for flow in flows.to_dicts()}
     samples = goodputs(series, once, warmup_s)
     rows: list[dict[str, Any]] = []
@@ -145,7 +150,7 @@ def derive(
         pages = page_times(tables["exchanges"].filter(pl.col("group") == group[0]))
         there = series.filter(pl.col("flow").is_in(numbers))
         first = rows[0] if rows else {}
-        row: dict[str, Any] = {"of": str(group[0])} | of_group(own) | of_pages(pages)
+        row: dict[str, Any] = {"of": str(group[0])} | of_group(own, pooled[own[0]["name"]]) | of_pages(pages)
         ends, counts = delays_of(tables["delays"], own[0]["name"])
         row["delay_variation_ns"] = variation(ends, counts)
         taken = {
@@ -193,16 +198,16 @@ def derive(
     return found | {"distributions": pl.DataFrame(kept, columns, orient="row")}
 
 
-def of_group(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """What the rows of a group in `flows` come to."""
+def of_group(flows: Sequence[Mapping[str, Any]], pooled: Mapping[str, Any]) -> dict[str, float | None]:
+    """What the rows of a group in `flows` come to. `pooled`: its row in `groups`, of the packets of all its flows."""
     arrivals = sum(flow["arrivals_packets"] for flow in flows)
     row = {
         "goodput_bps": math.fsum(map(goodput, flows)),
         "loss_ratio": _over(sum(flow["drops_packets"] + flow["lost_packets"] for flow in flows), arrivals),
         "marked_ratio": _over(sum(flow["marked_packets"] for flow in flows), arrivals),
     }
-    for name in DELAYS:
-        row[f"delay_{name}_ns"] = _mean([waited(flow, f"delay_{name}_ns") for flow in flows])
+    for column in (f"delay_{name}_ns" for name in DELAYS):
+        row[column] = None if pooled[column] is None else float(pooled[column]) - _propagation(flows[0])
     return row
 
 
@@ -264,6 +269,9 @@ def of_link(link: Mapping[str, Any]) -> dict[str, float | None]:
         "delay_p99_ns": link["queueing_delay_p99_ns"],
         "loss_ratio": _over(link["drops_packets"] + link["lost_packets"], link["arrivals_packets"]),
         "marked_ratio": _over(link["marked_packets"], link["arrivals_packets"]),
+        "queue_packets": link["queue_packets_mean"],
+        "queue_packets_max": link["queue_packets_max"],
+        "average_packets": link["average_packets_mean"],
     }
 
 
