@@ -746,7 +746,7 @@ def test_one_seed_is_shown_with_dashes(sluicegate: Program, small: Path) -> None
     answer = sluicegate("compare", small, "--disciplines", "red,choke", "--seeds", "1", env={"COLUMNS": "100"})
     lines = answer.stdout.splitlines()
     assert max(map(len, lines)) <= 100
-    assert lines[:2] == ["1 seed, which leaves intervals unknown", "● best, or equal to the best"]
+    assert lines[:2] == ["1 seed: no intervals", "● best, or equal to the best"]
     for group in ("tcp", "udp", "poisson"):
         [below] = (index + 1 for index, line in enumerate(lines) if line.startswith(" red") and group in lines[:index]
                    and index - lines.index(group) < 6)  # fmt: skip

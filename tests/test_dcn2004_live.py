@@ -82,7 +82,7 @@ def test_such_figures_are_none_of_the_usual_ones() -> None:
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("choke1999", "error: --live: choke1999 has no figures with real stacks; those that have: dcn2004\n"),
+    ("choke1999", "error: --live: choke1999 has no figures with real TCP; papers that have: dcn2004\n"),
     ("all", "error: --live: name one paper: dcn2004\n"),
 ])  # fmt: skip
 def test_other_papers_have_none(sluicegate: Program, name: str, words: str) -> None:

@@ -304,7 +304,7 @@ def test_the_command_refuses_with_the_nearest(sluicegate: Program) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "error: unresponsive: choke has no counterpart in Linux; the nearest that has one is choke_linux: "
-        "--set queue.discipline=choke_linux; as a BPF queue: --bpf -o DIR\n"
+        "--set queue.discipline=choke_linux; as a BPF queue: --bpf -o FOLDER\n"
     )
     assert sluicegate("tc", "unresponsive", "--set", "queue.discipline=choke_linux").returncode == 0
     gred = sluicegate("tc", "unresponsive", "--set", "queue.discipline=gred", "--freebsd")

@@ -143,8 +143,8 @@ def test_what_only_root_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 def test_an_object_goes_somewhere(sluicegate: Program) -> None:
     for words, said in [
-        (["--bpf"], "say where, -o DIR"),
-        (["-o", "x"], "belongs to --bpf"),
+        (["--bpf"], "say where, -o FOLDER"),
+        (["-o", "x"], "is only for --bpf"),
         (["--bpf", "--freebsd"], "leave out"),
     ]:
         done = sluicegate("tc", "unresponsive", *words)
@@ -207,7 +207,7 @@ def test_counters_and_changes(sluicegate: Program, tmp_path: Path, loaded: linux
     assert {f"drops_{reason}" for reason in REASONS} <= row.keys()
     done = sluicegate(*CHANGE, "queue.q_ref=40", "--set", "network.rate=2 Mbit/s")
     assert done.stdout.startswith(
-        "dcn_eth0: link.rate 1000000 → 2000000\ndcn_eth0: q_ref 24 → 40\nuntil the object is loaded anew"
+        "dcn_eth0: link.rate 1000000 → 2000000\ndcn_eth0: q_ref 24 → 40\nthis lasts until the object is loaded again"
     )
     lines = (tmp_path / "log").read_text().splitlines()
     assert {line.partition(" key hex 00 00 00 00 value hex ")[0] for line in lines} == {"map update id 6"}

@@ -417,13 +417,13 @@ def test_the_command_of_the_manual_is_right(tmp_path: Path) -> None:
     [
         (["--qlog", "999=a.sqlog"], "--qlog 999: there is no such flow: they are numbered from 1 to 48"),
         (["--qlog", "tcp=a.sqlog"], "--qlog tcp: must be the number of a flow, or the name of a group of one"),
-        (["--qlog", "1"], "--qlog 1: say where to write it: -o DIR, or --qlog 1=FILE"),
+        (["--qlog", "1"], "--qlog 1: say where to write it: -o FOLDER, or --qlog 1=FILE"),
         (["--qlog", "=a"], "--qlog =a: must be FLOW or FLOW=FILE"),
         (["--qlog", "0"], "--qlog 0: there is no such flow: they are numbered from 1 to 48; and say where to write it"),
         (
             ["--time-sequence", "tcp_1x"],
             "--time-sequence tcp_1x: must be the number of a flow, or the name of a group "
-            'of one; did you mean "tcp_1"?; and say where to write it: -o DIR, or --time-sequence FLOW=FILE',
+            'of one; did you mean "tcp_1"?; and say where to write it: -o FOLDER, or --time-sequence FLOW=FILE',
         ),
         (["--qlog", "0=a"], "--qlog 0: there is no such flow: they are numbered from 1 to 48; and a: must end in"),
         (["--qlog", "1=a.json"], "--qlog 1: a.json: must end in .sqlog or .qlog"),

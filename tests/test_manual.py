@@ -59,7 +59,7 @@ def test_a_discipline_is_added_in_rust_as_the_manual_says(checkout: Path, monkey
     "page",
     [
         *("first-scenario", "own-link", "home-line", "own-discipline", "driving", "choosing-red", "theory-choke"),
-        *("sweeps", "evaluate", "evaluate-congestion-control", "learn", "own-endpoint"),
+        *("sweeps", "evaluate", "evaluate-congestion-control", "learn", "own-endpoint", "differences"),
     ],
 )
 def test_a_page_is_right_to_the_letter(tmp_path: Path, page: str) -> None:

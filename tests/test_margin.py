@@ -85,7 +85,9 @@ def assert_same_lines(sluicegate: Program, said: str) -> None:
     [command] = re.findall(r"^  sluicegate (tc .*)$", said, re.MULTILINE)
     again = sluicegate(*shlex.split(command)).stdout
     assert [line for line in again.splitlines() if not line.startswith("#")] == shown
-    [named] = re.findall(r"^the same lines, and with --format (.+) in the files of routers:$", said, re.MULTILINE)
+    [named] = re.findall(
+        r"^this prints the same lines, and with --format (.+) the files of routers:$", said, re.MULTILINE
+    )
     fitting = {"tc", *named.split(" or ")}
     for name in FORMATS:
         assert sluicegate(*shlex.split(command), "--format", name).returncode == (0 if name in fitting else 2), name
@@ -228,7 +230,7 @@ def test_the_margin_of_one_discipline_is_not_taken_for_another_s(sluicegate: Pro
     assert "codel and l4s_step: both will do" in said
     assert re.search(r"with these under codel: download at \d+ %: \d\d.* ms in the modem.*: the queue is in the modem$",
                      said, re.MULTILINE)  # fmt: skip
-    assert "or have no command; the next in the ranking that does not: cake\nto deploy cake on Linux" in said
+    assert "or have no command; the next in the ranking without this problem: cake\nto deploy cake on Linux" in said
     assert "--disciplines NAME" not in said
     assert_same_lines(sluicegate, said)
     done = sg.Recommendation.read(tmp_path / "out")

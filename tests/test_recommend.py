@@ -522,13 +522,13 @@ def test_the_command_for_a_bpf_queue_writes_what_was_run(sluicegate: Program, of
     for label in listed:
         (line,) = done.deployment(label, "eth0").lines
         out = tmp_path / label.partition(":")[0]
-        words = shlex.split(line.replace("-o DIR", f"-o {out}").replace(office.name, str(office)))
+        words = shlex.split(line.replace("-o FOLDER", f"-o {out}").replace(office.name, str(office)))
         assert words[:2] == ["sluicegate", "tc"]
         assert done.chosen(label), "there is something to say"
         assert sluicegate(*words[1:]).returncode == 0
         ran = linux_bpf.parameters(done._resolved[label])
         assert ran in (out / f"{out.name}_eth0.o").read_bytes()
-    assert "-o DIR" in done.deployment("afd").lines[0], "no path is made up"
+    assert "-o FOLDER" in done.deployment("afd").lines[0], "no path is made up"
 
 
 def test_the_commands_are_those_of_what_was_run(advised: sg.Recommendation) -> None:
@@ -563,7 +563,7 @@ def test_what_no_discipline_keeps_is_said(sluicegate: Program, office: Path) -> 
     answer = sluicegate("recommend", office, *short, "--goal", "voip p99 below 1 ms", "--goal", "voip p99 least")
     assert "with 1 of 2 goals not kept." in answer.stdout
     assert "no discipline keeps: voip p99 below 1 ms" in answer.stdout
-    assert "afd has, chosen for the link: limit = 50, q_ref = 12\nafd cannot be deployed on Linux" in answer.stdout
+    assert "afd, chosen for the link: limit = 50, q_ref = 12\nafd cannot be deployed on Linux" in answer.stdout
 
 
 def test_objects_take_goals_too() -> None:

@@ -148,7 +148,7 @@ MISTAKES = {
     "queue.limit=50,60 --set queue.mim_th=3": '--set queue.mim_th: no such key; did you mean "min_th"?',
     "queue.min_th=10,20 --over queue.max_th=15,60": "(at queue.min_th=20, queue.max_th=15)",
     "queue.limit=50 --cluster somewhere": "--cluster somewhere: must be a scheduler's address, such as tcp://",
-    "queue.limit=50 --cluster tcp://127.0.0.1:9 --jobs 2": "--jobs: a cluster's workers say how many",
+    "queue.limit=50 --cluster tcp://127.0.0.1:9 --jobs 2": "--jobs: the cluster decides how many runs it does at once",
     "queue.limit=31..90 60 --seeds 1000000": "runs, above 1000000",
     "queue.limit=50 --jobs 0": "",
     "queue.limit=50 --seeds 0": "",
@@ -536,9 +536,9 @@ def test_a_discipline_in_a_file_is_run_anew_when_the_file_changes(
     assert "\n4 runs; 1 seed\n" in answer.stdout
     totals = sg.Sweep.read(tmp_path / "out").totals
     assert totals["events"][:2].to_list() == totals["events"][2:].to_list()  # they do the same
-    assert "4 runs, of which 4 were there" in sluicegate(*command).stdout
+    assert "4 runs, 4 of them kept from before" in sluicegate(*command).stdout
     (tmp_path / "mine.py").write_text(MINE + "# changed\n")
-    assert "4 runs, of which 2 were there" in sluicegate(*command).stdout
+    assert "4 runs, 2 of them kept from before" in sluicegate(*command).stdout
     (tmp_path / "mine.py").write_text(MINE.replace("limit=20", "limit=20, *, other"))
     answer = sluicegate(*command)
     assert answer.returncode == 2
@@ -606,7 +606,7 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, done: tuple[sg
     assert row[2] == f"{sum(rates) / 2e3:.1f} ± {half / 1e3:.1f}"
     used = swept.links.filter(this)["utilisation"].to_list()
     assert row[4].startswith(f"{sum(used) * 50:.2f} ± ")
-    assert "12 runs, of which 12 were there; means over 2 seeds ± half width" in answer.stdout
+    assert "12 runs, 12 of them kept from before; means over 2 seeds ± half width" in answer.stdout
     assert answer.stdout.endswith(f"results in {out}\n")
     found = json.loads(sluicegate("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--json").stdout)
     assert found == {"summary": swept.summary, "totals": swept.totals.to_dicts()}
@@ -631,7 +631,7 @@ def test_a_figure_and_a_page_are_written_with_the_tables(
     assert sorted(before) == FILES
     for name in ("sweep.svg", "report.html"):  # where the runs are there, they alone are made
         (tmp_path / "out" / name).unlink()
-    assert "of which 2 were there" in sluicegate(*command).stdout
+    assert "2 of them kept from before" in sluicegate(*command).stdout
     assert tables(tmp_path / "out") == before
     assert all(pl.read_parquet(tmp_path / "out" / name).height for name in FILES if name.endswith(".parquet"))
     assert "sweep.svg" in sluicegate("sweep", "--help").stdout

@@ -173,7 +173,7 @@ def test_wrong_arguments(stub: Stub) -> None:
         sg.testbed(SCENARIO, algorithms=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="sysctls: expected a mapping"):
         sg.testbed(SCENARIO, sysctls="x=1")  # type: ignore[arg-type]
-    with pytest.raises(sg.ScenarioError, match="algorithms: is for runs between real hosts"):
+    with pytest.raises(sg.ScenarioError, match="algorithms: is only for runs between real hosts"):
         sg.compare(SCENARIO, disciplines="red", algorithms="bbr")
 
 
@@ -301,7 +301,7 @@ def test_runs_that_could_not_keep_up_are_said(stub: Stub, sluicegate: Program, t
 
 def test_options_of_real_hosts_need_live(sluicegate: Program, small: Path) -> None:
     done = sluicegate("compare", small, "--disciplines", "red", "--algorithm", "bbr")
-    assert done.stderr == "error: --algorithm: is for runs between real hosts: give --live too\n"
+    assert done.stderr == "error: --algorithm: is only for runs between real hosts: give --live too\n"
 
 
 # --- real packets -------------------------------------------------------------------------------

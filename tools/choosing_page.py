@@ -1,11 +1,13 @@
-"""Write the tables and figures of docs/choosing-a-discipline.md: from docs/evaluation-results.md, from what `sluicegate
-reproduce disciplines` has written, and from a comparison of the office of docs/own-link.md, which takes two minutes.
+"""Write the tables and figures of docs/choosing-a-discipline.md: from docs/evaluation-results.md, from the runs kept
+with DCN 2004, from what `sluicegate reproduce disciplines` has written, and from a comparison of the office of
+docs/own-link.md, which takes two minutes.
 
 sluicegate reproduce disciplines -o out/disciplines && python tools/choosing_page.py [out/disciplines]
 
 A table follows a comment that says what its rows are, in order:
 
     <!-- evaluation-results.md: COLUMN; COLUMN -->       columns of that page; the head names disciplines
+    <!-- dcn2004: MEASURE LOAD; MEASURE LOAD -->         columns from its kept runs; each row begins with a scheme
     <!-- office.toml: GROUP -->                          a group of the office; each row begins with a discipline
 """
 
@@ -18,7 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sluicegate as sg
+from sluicegate.papers.dcn2004.network import ALL
+from sluicegate.papers.dcn2004.schemes import SCHEMES
 from sluicegate.plot.style import svg
+from sluicegate.reproduce import paper
+from sluicegate.reproduce.kept import read as read_kept
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, RESULTS, OFFICE = (DOCS / f"{name}.md" for name in ("choosing-a-discipline", "evaluation-results", "own-link"))
@@ -57,6 +63,26 @@ def evaluated(page: str, results: str) -> str:
     return tables(page, change)
 
 
+def kept(page: str) -> str:
+    """The page with its tables of the runs that are kept with DCN 2004."""
+    found = read_kept(paper("dcn2004"))
+    assert found is not None
+    runs, schemes = found.runs(ALL), {scheme.label: scheme for scheme in SCHEMES}
+
+    def cell(label: str, column: str) -> str:
+        measure, load = column.split()
+        value = runs.at(scheme=schemes[label], load=int(load))[measure].mean
+        return f"{value:.0f}" if measure == "capped" else f"{value:.1f}"
+
+    def change(source: str, rows: Rows) -> Rows:
+        name, _, columns = source.partition(": ")
+        if name != "dcn2004":
+            return rows
+        return [rows[0], *([row[0], *(cell(row[0], column) for column in columns.split("; "))] for row in rows[1:])]
+
+    return tables(page, change)
+
+
 def compared(page: str, run: Callable[[str, str], sg.Comparison]) -> str:
     """The page with its tables of the office: loss, median and 99th percentile of a group. `run`: compares it."""
 
@@ -84,5 +110,5 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1] if sys.argv[1:] else "out/disciplines")
     for figure, image in FIGURES.items():
         shutil.copyfile(folder / "figures" / f"{figure}.svg", DOCS / "images" / f"{image}.svg")
-    written = evaluated(PAGE.read_text("utf-8"), RESULTS.read_text("utf-8"))
+    written = kept(evaluated(PAGE.read_text("utf-8"), RESULTS.read_text("utf-8")))
     PAGE.write_text(compared(written, compare), "utf-8")

@@ -22,26 +22,27 @@ sluicegate bpf unresponsive --set queue.discipline=dcn --set queue.q_ref=40 --de
 @answers
 def bpf(
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="Change the queue of --dev to what this scenario says.")
+        str | None, typer.Argument(metavar="FILE", help="Give the queue of --dev the parameters of this scenario.")
     ] = None,
     dev: Annotated[str | None, typer.Option(metavar="NAME", help="The interface of the queue to change.")] = None,
     sets: Set = None,
     link: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The link, where [queue] manages several. [bottleneck]")
+        str | None, typer.Option(metavar="NAME", help="The scenario's link, if it has several. [bottleneck]")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what the queues count that `tc --bpf` has deployed here, as root. With a scenario: give one its parameters.
+    """Show the counters of the queues that `tc --bpf` has deployed on this machine. Needs root.
 
-    They hold from the next arrival on, until the object is loaded anew. Other interfaces, disciplines and tables of
-    fixed size need a new object.
+    With a scenario it changes the parameters of one queue. The change takes effect at the next arrival and lasts until
+    the object is loaded again. For another interface, another discipline, or another size of a fixed table, write a new
+    object.
     """
     from .. import scenario
     from ..deploy import Undeployable, linux_bpf
     from ..live.bpf_queues import Unreadable, queues
 
     if (file is None) != (dev is None):
-        raise Refusal("a change needs both: a scenario, and --dev")
+        raise Refusal("to change a queue give both: a scenario, and --dev")
     try:
         found, changed, name = queues(), dict[str, tuple[str, str]](), ""
         if file is not None and dev is not None:
@@ -65,7 +66,8 @@ def bpf(
         print(f"{name}: {what} {before} → {after}")
     if changed:
         print(
-            "until the object is loaded anew, at the next start; `sluicegate tc --bpf -o DIR` writes one that keeps it"
+            "this lasts until the object is loaded again, such as at the next start; for good: "
+            "`sluicegate tc FILE --bpf -o FOLDER`"
         )
     elif name:
         print(f"{name}: nothing to change")
@@ -73,4 +75,4 @@ def bpf(
         shown = [key for key in rows[0] if not key.startswith("drops_") or any(row[key] for row in rows)]
         print_table(shown, [[str(row[key]) for key in shown] for row in rows], whole=True)
     else:
-        print("no BPF queue of Sluicegate's is loaded; `sluicegate tc FILE --bpf -o DIR` writes one")
+        print("no BPF queue of Sluicegate is loaded; `sluicegate tc FILE --bpf -o FOLDER` writes one")

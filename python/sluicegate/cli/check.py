@@ -7,10 +7,10 @@ import json
 from .common import Envelopes, File, Json, Set, answers, app, parse_sets
 
 
-@app.command(short_help="Check a scenario without running it.")
+@app.command(short_help="Check a scenario without simulating it.")
 @answers
 def check(file: File, sets: Set = None, envelopes: Envelopes = None, as_json: Json = False) -> None:
-    """Check a scenario without running it; --json prints it with every default filled in."""
+    """Check a scenario without simulating it; --json prints it with every default filled in."""
     from .. import scenario
 
     resolved = scenario.check(file, sets=parse_sets(sets), envelopes=envelopes)

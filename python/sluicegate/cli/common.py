@@ -137,27 +137,33 @@ def options(
     pass
 
 
-File = Annotated[str, typer.Argument(help="Scenario file, or a bundled scenario's name.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="Scenario file, or a bundled scenario's name.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as queue.discipline=red. Repeatable."),
 ]
 Wan = Annotated[
     str | None,
-    typer.Option("--wan", metavar="NAME", help="Of an access line: the interface to the network. Both directions."),
+    typer.Option(
+        "--wan", metavar="NAME", help="Deploy both directions of an access line; NAME is the interface to the network."
+    ),
 ]
 Lan = Annotated[
-    str | None, typer.Option("--lan", metavar="NAME", help="The one to the home, for the download. [an ifb device]")
+    str | None,
+    typer.Option("--lan", metavar="NAME", help="With --wan: shape downloads at this home interface. [an ifb device]"),
 ]
 Margin = Annotated[
     str | None,
     typer.Option(
-        "--margin", metavar="PART", help='How far below the line\'s rate shapers stay; "1 %,5 %": download, upload.'
+        "--margin",
+        metavar="PERCENT",
+        help='With --wan: how far the shapers stay below the line\'s rate; "1 %,5 %" for download and upload.',
     ),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")]
 Out = Annotated[
-    Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
+    Path | None,
+    typer.Option("-o", "--out", metavar="FOLDER", help="Write tables, figure, report.html and summary.json here."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -166,12 +172,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 Envelopes = Annotated[
     Path | None,
     typer.Option(
-        "--envelopes", metavar="DIR", help="Envelopes beside those of defaults: what evaluate --suite envelope wrote."
+        "--envelopes",
+        metavar="FOLDER",
+        help="Use these envelopes too: the folder that `evaluate --suite envelope` wrote.",
     ),
 ]
-Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="How many runs at once. [one per core]")]
+Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Run N simulations at once. [one per core]")]
 Cluster = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, tcp://HOST:8786.")
+    str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster with this scheduler, tcp://HOST:8786.")
 ]
 RunsProgress = Callable[[int, int, str], None]
 
@@ -186,7 +194,7 @@ def many_runs(
     A cluster that cannot go on ends the program with exit code 1. Raises `Refusal` for both `jobs` and `cluster`.
     """
     if cluster is not None and jobs is not None:
-        raise Refusal("--jobs: a cluster's workers say how many; leave it out with --cluster")
+        raise Refusal("--jobs: the cluster decides how many runs it does at once; leave --jobs out with --cluster")
     ended, missing = 0, 0
     with progress_bar(quiet) as update:
 
@@ -233,16 +241,16 @@ def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue
 
     if wan is None:
         if lan is not None:
-            raise Refusal("--lan: it takes the download of the line that --wan names")
+            raise Refusal("--lan: needs --wan, the interface to the network")
         if margin is not None:
-            raise Refusal("--margin: it is that of the shapers of the line that --wan names")
+            raise Refusal("--margin: needs --wan, the interface to the network")
         return None
     # With its sign: 0.05 could be either.
     found = [re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", each) for each in (margin or "").split(",")]
     parts = [float(each[1]) / 100 for each in found if each]
     if margin is not None and (len(found) > 2 or len(parts) < len(found)):
-        raise Refusal(f'--margin {margin}: must be a part of the rate in percent, such as "5 %", or "1 %,5 %" for '
-                      "download and upload")  # fmt: skip
+        raise Refusal(f'--margin {margin}: must be a percentage of the rate, such as "5 %", or "1 %,5 %" for download '
+                      "and upload")  # fmt: skip
     try:
         return Access(
             wan=wan, lan=lan, multiqueue=multiqueue, **dict(zip(("margin", "margin_up"), parts, strict=False))

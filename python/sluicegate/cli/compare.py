@@ -1,6 +1,6 @@
 """The command `compare`.
 
-Each number it prints has the half width of its 95 % interval below it, or a dash when one seed leaves that unknown.
+Below each number stands the half width of its 95 % interval, or a dash when there is one seed only.
 """
 
 from __future__ import annotations
@@ -38,51 +38,58 @@ if TYPE_CHECKING:
     from ..goals.measures import Metric
 
 
-@app.command(short_help="Run a scenario under several disciplines; say which are best for each group of flows.")
+@app.command(short_help="Simulate a scenario under several disciplines; name the best for each group of flows.")
 @answers
 def compare(
     file: File,
     disciplines: Annotated[
         str,
-        typer.Option(metavar="LIST", help="Separated by commas, each with values of its own: red,choke:candidates=2."),
+        typer.Option(
+            metavar="LIST",
+            help="Disciplines separated by commas, parameters after a colon: red,choke:candidates=2.",
+        ),
     ],
-    seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each with seeds 1 to N.")] = 10,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each discipline with seeds 1 to N.")
+    ] = 10,
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Take differences against this one (default: the first).")
+        str | None, typer.Option(metavar="NAME", help="Take differences to this discipline. [the first]")
     ] = None,
     sets: Set = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="Keep each run here, and write tables, summary.json and figures here."),
+        typer.Option(
+            "-o", "--out", metavar="FOLDER", help="Keep each run here; write tables, summary.json and figures here."
+        ),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
     group: Annotated[
-        list[str] | None, typer.Option("--group", metavar="NAME", help="Show this group of flows alone. Repeatable.")
+        list[str] | None, typer.Option("--group", metavar="NAME", help="Show only this group of flows. Repeatable.")
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="Show this quantity alone, such as p99 or loss. Repeatable."),
+        typer.Option("--metric", metavar="NAME", help="Show only this metric, such as p99 or loss. Repeatable."),
     ] = None,
     with_differences: Annotated[
-        bool, typer.Option("--differences", help="Show differences to the baseline, with their intervals, too.")
+        bool, typer.Option("--differences", help="Also show differences to the baseline, with their intervals.")
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Run each between real hosts of this machine too, in real time (Linux).")
+        bool, typer.Option("--live", help="Also run each between real hosts on this machine, in real time (Linux).")
     ] = False,
     algorithm: real_packets.Algorithm = None,
     sysctl: real_packets.Sysctl = None,
 ) -> None:
-    """Run a scenario under several disciplines, paired by seed; print means and their intervals, group by group, which
-    disciplines are best for each group, and what all flows and links come to.
+    """Simulate a scenario under several disciplines with the same seeds. For each group of flows it prints means with
+    95 % intervals and the best disciplines; then the totals of all flows and of each link.
 
-    With --live each is run between real hosts too, as `testbed` does, one after another, and simulation and real hosts
-    stand side by side.
+    --live also runs each discipline between real hosts, one after another, as `testbed` does. The tables then show
+    simulation and real hosts side by side.
 
-    With -o a run is kept as soon as it ends. The same command again runs what is missing; more seeds or another
-    discipline add to it.
+    -o keeps each run as soon as it ends. Repeat the command to run only what is missing, with more seeds or another
+    discipline if you like.
     """
     from .. import scenario
     from ..experiments import compare as comparison
@@ -170,7 +177,7 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
         console.width = max(WIDTH, console.width)
     seeds = len(comparison.summary["seeds"])
     spread = f"{seeds} seeds, mean ± half width of its 95 % interval"
-    console.print(spread if seeds > 1 else "1 seed, which leaves intervals unknown", soft_wrap=True)
+    console.print(spread if seeds > 1 else "1 seed: no intervals", soft_wrap=True)
     several = any(len(kind) > 1 for kind in comparison.kinds)
     if several and not comparison.twins:
         told = "not told apart from the best" if seeds > 1 else "equal to the best"
@@ -224,7 +231,7 @@ def real_options(
     if not live:
         if algorithm or sysctl:
             raise Refusal(
-                f"--{'algorithm' if algorithm else 'sysctl'}: is for runs between real hosts: give --live too"
+                f"--{'algorithm' if algorithm else 'sysctl'}: is only for runs between real hosts: give --live too"
             )
         return None, None
     from ..live import access
@@ -244,7 +251,7 @@ def print_sides(
     """Print simulation beside real hosts: a table for each group of flows, and those of all flows and links."""
     from ..goals.measures import SHARE, column
 
-    console.print("difference: real minus simulation, paired by seed; * its interval excludes zero", soft_wrap=True)
+    console.print("difference: real minus simulation, paired by seed; * the interval excludes zero", soft_wrap=True)
     for title, columns in [*groups, *totals]:
         share = (
             [Column(column(title, SHARE), "share of throughput %", SHARE.factor)] if title in comparison.groups else []
@@ -332,7 +339,7 @@ def verdict(comparison: Comparison, columns: Sequence[Column]) -> list[str]:
         for label in comparison.disciplines
         if (what := [c.head.replace("\n", " ") for c in columns if comparison.mean(label, c.metric)["mean"] is None])
     }
-    lines = [f"{label} has no value, and is not judged: {', '.join(what)}" for label, what in without.items()]
+    lines = [f"{label} has no value and is not compared: {', '.join(what)}" for label, what in without.items()]
     return lines + [
         f"{' and '.join(filter(None, (', '.join(what[:-1]), what[-1])))}: "
         f"{'all alike' if len(best) == count else ', '.join(best)}"

@@ -1,4 +1,4 @@
-"""The command `connections`; `cli` adds it to the others."""
+"""The command `connections`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMATS = ["original", "alternate"]
 
 
 @app.command(
-    short_help="Look at a file of connection vectors, or write it in the other format.",
+    short_help="Describe a file of connection vectors, or convert it to the other format.",
     epilog="""Examples:
 
 \b
@@ -25,18 +25,20 @@ sluicegate connections link.cvec --format alternate -o link-alt.cvec
 )
 @answers
 def connections(
-    file: Annotated[str, typer.Argument(help="Connection vectors, in either text format of tmix.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Connection vectors, in either text format of tmix.")],
     format: Annotated[
         str | None,
-        typer.Option(metavar="original|alternate", help="Write them in this format: SEQ and CONC, or S and C."),
+        typer.Option(
+            metavar="original|alternate", help="Convert to this format: original (SEQ, CONC) or alternate (S, C)."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write them here. [standard output]")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="With --format: write here. [standard output]")
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Check a file of connection vectors and print what is in it; with --format write it in a format."""
+    """Check a file of connection vectors and describe it; with --format, convert it."""
     from ..traffic.connections import vectors
 
     if format is not None and format not in FORMATS:

@@ -22,7 +22,7 @@ PacketSize = Annotated[str, typer.Option(metavar="SIZE", help="Length of a typic
 
 @design.command(
     "red",
-    short_help="Parameters for RED, each with its rule; the lines for a scenario, tc and ns-2.",
+    short_help="Choose RED's parameters, each with its rule; print lines for a scenario, tc and ns-2.",
     epilog="""Examples:
 
 \b
@@ -38,20 +38,24 @@ def design_red(
     burst: Annotated[int, typer.Option(metavar="PACKETS", help="Largest burst to admit without a drop or mark.")],
     delay_target: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Average queueing delay wanted under load. [thresholds of 5 and 15 packets]"),
+        typer.Option(
+            metavar="TIME", help="The average queueing delay you want under load. [thresholds of 5 and 15 packets]"
+        ),
     ] = None,
-    flows: Annotated[
-        int | None, typer.Option(metavar="N", help="So many long TCP flows at once, for which the delay is held.")
-    ] = None,
+    flows: Annotated[int | None, typer.Option(metavar="N", help="Hold the delay for N long TCP flows at once.")] = None,
     packet_size: PacketSize = "1500 B",
     max_p: Annotated[
-        float | None, typer.Option(help="The probability as the average reaches max_th. [what the flows take, or 0.02]")
+        float | None,
+        typer.Option(
+            metavar="PROBABILITY",
+            help="Drop or mark probability when the average reaches max_th. [from --flows, or 0.02]",
+        ),
     ] = None,
-    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
-    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the line for tc.")] = "DEV",
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark ECN-capable packets instead of dropping them.")] = False,
+    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface to name in the line for tc.")] = "DEV",
     as_json: Json = False,
 ) -> None:
-    """Choose RED's parameters by the rules of Floyd & Jacobson 1993, and say where rules conflict."""
+    """Choose RED's parameters by the rules of Floyd & Jacobson 1993; warn where rules conflict."""
     from ..design import red as designs
 
     done = designs.design_red(
@@ -66,7 +70,7 @@ def design_red(
 
 @design.command(
     "pi",
-    short_help="Gains for PI; the lines for a scenario and ns-2.",
+    short_help="Choose PI's gains; print lines for a scenario and ns-2.",
     epilog="""Examples:
 
 \b
@@ -80,11 +84,11 @@ def design_pi(
     rtt: Annotated[
         str, typer.Option(metavar="TIME", help='The longest typical round trip, queueing included, such as "246 ms".')
     ],
-    flows: Annotated[int, typer.Option(metavar="N", help="So many long TCP flows, at least.")],
-    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 50,
+    flows: Annotated[int, typer.Option(metavar="N", help="The least number of long TCP flows.")],
+    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue length to hold.")] = 50,
     packet_size: PacketSize = "1500 B",
-    w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 170.0,
-    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
+    w: Annotated[float, typer.Option(metavar="HZ", help="How often PI samples the queue, per second.")] = 170.0,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark ECN-capable packets instead of dropping them.")] = False,
     as_json: Json = False,
 ) -> None:
     """Choose PI's gains a and b by the rule of Hollot, Misra, Towsley & Gong 2001."""
@@ -98,19 +102,23 @@ def design_pi(
         print(f"\nin ns-2, before the links are made:\n\n{done.ns2()}", end="")
 
 
-Flows = Annotated[int, typer.Option(metavar="N", help="So many flows at once.")]
-Target = Annotated[int | None, typer.Option(metavar="PACKETS", help="The queue wanted. [the discipline's own]")]
+Flows = Annotated[int, typer.Option(metavar="N", help="The number of flows at once.")]
+Target = Annotated[
+    int | None, typer.Option(metavar="PACKETS", help="The queue length to hold. [the discipline's default]")
+]
 Gain = Annotated[
     float | None,
-    typer.Option(help="Part of a sudden error of the queue that one update takes away by the next. [2/9]"),
+    typer.Option(
+        metavar="FRACTION", help="How much of a sudden queue error one update removes before the next update. [2/9]"
+    ),
 ]
-Ecn = Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")]
+Ecn = Annotated[bool, typer.Option("--ecn", help="Mark ECN-capable packets instead of dropping them.")]
 NOT_IN_LINUX = "it does not have the discipline"
 
 
 @design.command(
     "dcn",
-    short_help="Gains for DCN, with their stability margins; the lines for a scenario.",
+    short_help="Choose DCN's gains, with their stability margins; print lines for a scenario.",
     epilog="""Examples:
 
 \b
@@ -123,16 +131,18 @@ def design_dcn(
     flows: Flows,
     q_ref: Target = None,
     t_dec: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time in which a flow's fair share is p_ref packets. [DCN's own]")
+        str | None,
+        typer.Option(metavar="TIME", help="In this time a flow sends p_ref packets at its fair share. [DCN's default]"),
     ] = None,
     t_update: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time from one update of p_ref to the next. [DCN's own]")
+        str | None, typer.Option(metavar="TIME", help="Time between updates of p_ref. [DCN's default]")
     ] = None,
     gain: Gain = None,
     ecn: Ecn = False,
     as_json: Json = False,
 ) -> None:
-    """Choose DCN's gains a and b for a number of flows in HB. Left out of a scenario, they follow that number."""
+    """Choose DCN's gains a and b for a number of flows in HB, its table of high-bandwidth flows. If a scenario leaves
+    the gains out, DCN adapts them to that number."""
     from ..design import fair_share as designs
 
     done = designs.design_dcn(flows=flows, q_ref=q_ref, t_dec=t_dec, t_update=t_update, gain=gain, ecn=ecn)
@@ -144,7 +154,7 @@ def design_dcn(
 
 @design.command(
     "afd",
-    short_help="Gains for AFD, with their stability margins; the lines for a scenario.",
+    short_help="Choose AFD's gains, with their stability margins; print lines for a scenario.",
     epilog="""Examples:
 
 \b
@@ -160,14 +170,18 @@ def design_afd(
     packet_size: PacketSize = "1500 B",
     b: Annotated[
         int | None,
-        typer.Option("--b", metavar="PACKETS", help="Packets in the shadow buffer. [AFD's own for the link]"),
+        typer.Option("--b", metavar="PACKETS", help="Size of the shadow buffer. [AFD's default for the link]"),
     ] = None,
-    w: Annotated[float | None, typer.Option(metavar="HZ", help="Samples of the queue in a second. [AFD's own]")] = None,
+    w: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="How often AFD samples the queue, per second. [AFD's default]"),
+    ] = None,
     gain: Gain = None,
     ecn: Ecn = False,
     as_json: Json = False,
 ) -> None:
-    """Choose AFD's gains alpha and beta for a link and the flows in its shadow buffer. Left out, they follow both."""
+    """Choose AFD's gains alpha and beta for a link and the flows in its shadow buffer. If a scenario leaves the gains
+    out, AFD adapts them to both."""
     from ..design import fair_share as designs
 
     done = designs.design_afd(

@@ -13,7 +13,7 @@ from .common import Json, Refusal, answers, app, nearest, print_table, print_tex
 @app.command(short_help="List the queue disciplines, or explain one.")
 @answers
 def disciplines(
-    name: Annotated[str | None, typer.Argument(help="Explain this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[DISCIPLINE]", help="Explain this discipline.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the queue disciplines, or explain one: rule, parameters, sources, tc line."""

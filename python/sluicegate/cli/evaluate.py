@@ -20,55 +20,61 @@ ENVELOPE = "envelope"
 """The suite that has a grid of links in place of scenarios."""
 
 
-@app.command(short_help="Run an RFC's suite on disciplines or congestion controls: a report with every scenario.")
+@app.command(short_help="Run an RFC's test suite on disciplines or congestion controls; write a report.")
 @answers
 def evaluate(
     disciplines: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="DISCIPLINE...",
-            help="Each with values of its own: choke:candidates=2, my.py:MyAqm; or all. For the suite "
-            "congestion-control: cubic, bbr3, ledbat:ledbat_gain=2.",
+            help="Disciplines, parameters after a colon: choke:candidates=2, my.py:MyAqm; or all. With --suite "
+            "congestion-control: congestion controls, such as cubic, bbr3, ledbat:ledbat_gain=2.",
         ),
     ] = None,
     suite: Annotated[
         str, typer.Option(metavar="NAME", help="The suite: rfc7928, congestion-control, or envelope.")
     ] = "rfc7928",
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/evaluate]")
+        Path | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="Keep each run and write the report here. [out/evaluate]"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs.")] = False,
     alone: Annotated[
-        bool, typer.Option("--alone", help="Without drop_tail and fq_codel, or reno and cubic, beside them.")
+        bool, typer.Option("--alone", help="Leave out the references: drop_tail and fq_codel, or reno and cubic.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="How many seeds (default: the suite's own).")
+        int | None, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run with seeds 1 to N. [the suite's own]")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="SCENARIO", help="An id or a section, such as 8 or 8.2.6; may be repeated."),
+        typer.Option(
+            metavar="SCENARIO",
+            help="Run only this scenario, by its id or by a section such as 8 or 8.2.6. Repeatable.",
+        ),
     ] = None,
     sets: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change flows, queue or run.duration of every scenario. Repeatable."
+            "--set", metavar="KEY=VALUE", help="Override flows, queue or run.duration in every scenario. Repeatable."
         ),
     ] = None,
     budget: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Bounds for numbers, in TOML; they decide the exit code.")
+        Path | None, typer.Option(metavar="FILE", help="Check results against the bounds in this TOML file.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what came of the budget as JUnit XML.")
+        Path | None, typer.Option(metavar="FILE", help="With --budget: write its results as JUnit XML.")
     ] = None,
     promise: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Of envelope: the delay that a discipline of one's own promises. [400 ms]"),
+        typer.Option(
+            metavar="TIME", help="With --suite envelope: the delay that your own discipline promises. [400 ms]"
+        ),
     ] = None,
     move: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY[=VALUE,...]",
-            help="Of envelope: move this parameter alone, over these values. Repeatable. [all, half and twice]",
+            help="With --suite envelope: move only this parameter, over these values. [all, half and twice]",
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
@@ -76,13 +82,16 @@ def evaluate(
     cluster: Cluster = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the scenarios of an RFC on disciplines, or on congestion controls, and write a report.
+    """Run an RFC's test suite on disciplines, or on congestion controls, and write a report.
 
-    The report has them at a glance, beside drop_tail and fq_codel, or beside reno and cubic; for each scenario its
-    metrics with intervals over seeds, its ellipses of delay and goodput, and distributions; and what the RFC asks for
-    beside what is done, and what is not. With --suite envelope it has the rates, numbers of flows and round trips at
-    which each discipline keeps its promise, and how its parameters move them. Runs that have ended are kept in OUT and
-    not simulated again. The exit code is 1 when a number does not keep its bound in the file of --budget.
+    The report begins with an overview beside the references: drop_tail and fq_codel, or reno and cubic. For each
+    scenario it has metrics with intervals over seeds, ellipses of delay and goodput, and distributions. It lists what
+    the RFC asks for, and what of it is done. With --suite envelope it has the rates, numbers of flows and round trips
+    at which each discipline keeps its promise instead, and how its
+    parameters move them.
+
+    Runs that have ended are kept in the folder of -o and not repeated. Exit code 1 when a result exceeds a bound in the
+    file of --budget.
     """
     from ..evaluation import budgets
     from ..evaluation.evaluate import SUITES, estimate, planned
@@ -105,14 +114,15 @@ def evaluate(
         for name, asked in others.items():
             if asked:
                 raise Refusal(
-                    f"{name} is of the suite rfc7928: leave it out; values go with a discipline, red:min_th=10"
+                    f"{name} is not for --suite envelope: leave it out; give parameters with the discipline, "
+                    "red:min_th=10"
                 )
         _envelope(disciplines, out or Path("out", "envelope"), quick, seeds, promise, move, jobs, cluster, quiet)
         return
     if promise is not None or move:
-        raise Refusal(f"{'--move' if move else '--promise'} is of --suite envelope")
+        raise Refusal(f"{'--move' if move else '--promise'} is only for --suite envelope")
     if junit is not None and budget is None:
-        raise Refusal("--junit is of what came of a budget: give --budget FILE too")
+        raise Refusal("--junit writes the results of a budget: give --budget FILE too")
     if listed:
         if disciplines or only or quick or alone or sets or seeds is not None or out is not None or budget is not None:
             raise Refusal("--list runs nothing: leave disciplines and other options out")
@@ -139,7 +149,7 @@ def evaluate(
                 runs, seconds = estimate(scenarios, settings, given, jobs)
                 where = "the cluster" if cluster else f"{jobs or cores()} cores"
                 about = duration(max(1.0, round(seconds)))
-                kept = f"those kept in {out} are not run again"
+                kept = f"runs kept in {out} are not repeated"
                 print(f"{runs} runs of up to {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
 
         with many_runs(quiet, out, jobs, cluster) as progress:
@@ -182,7 +192,7 @@ def _envelope(
 
 
 def tell_budget(found: Sequence[Result], subject: str) -> None:
-    """Print what came of each budget, those that are not kept first."""
+    """Print the result of each bound, first those that are not kept."""
     print(f"budget: {sum(each.kept for each in found)} of {len(found)} kept")
     rows = [["kept" if each.kept else "NOT KEPT", each.budget.scenario, each.point or "–", each.label, each.budget.text,
              each.shown] for each in sorted(found, key=lambda each: each.kept)]  # fmt: skip

@@ -59,7 +59,7 @@ def parse_pcap(given: Sequence[str] | None, out: Path | None) -> list[Export]:
         if not link or (equals and not file):
             raise Refusal(f"--pcap {text}: must be LINK or LINK=FILE, such as bottleneck=out.pcapng")
         if not file and out is None:
-            raise Refusal(f"--pcap {text}: say where to write it: -o DIR, or --pcap {link}=FILE")
+            raise Refusal(f"--pcap {text}: say where to write it: -o FOLDER, or --pcap {link}=FILE")
         if link in (each.of for each in captures):
             raise Refusal(f"--pcap {text}: {link} is given twice")
         captures.append(Export("--pcap", link, Path(file or f"{link.replace('/', '-')}.pcapng"), in_folder=not file))
@@ -108,7 +108,7 @@ def check(asked: Sequence[Export], resolved: dict[str, Any], out: Path | None) -
             faults.append(str(error).removeprefix(f"flow {each.of}: "))
         if each.in_folder and out is None:
             flow = "FLOW" if faults else each.of
-            faults.append(f"say where to write it: -o DIR, or {each.option} {flow}=FILE")
+            faults.append(f"say where to write it: -o FOLDER, or {each.option} {flow}=FILE")
         try:
             export.require_suffix(each.place, form(each.option))
         except ScenarioError as error:

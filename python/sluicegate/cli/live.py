@@ -33,11 +33,13 @@ def live(
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream. [the scenario's]")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65_535, help="Listen on this port of 127.0.0.1; 0: any free port.")
+    ] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     save: Annotated[
         Path | None,
-        typer.Option(help="Write the page with this scenario as one file, to open or to mail; serve nothing."),
+        typer.Option(metavar="FILE", help="Write the page with this scenario as one HTML file instead of serving it."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -52,7 +54,9 @@ def live(
     given = parse_sets(sets)
     discipline = check(scenario, sets=given, seed=seed)["queue"]["discipline"]
     if ":" in discipline:
-        raise Refusal(f'queue.discipline = "{discipline}": is written in Python, which the page does not have')
+        raise Refusal(
+            f'queue.discipline = "{discipline}": is written in Python; the page runs only built-in disciplines'
+        )
     text, _ = read_scenario(scenario)
     html = page()
     if save is not None:

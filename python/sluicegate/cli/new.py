@@ -25,28 +25,32 @@ sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --access 
 )
 @answers
 def new(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line with those who use it.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line and the people who use it.")],
     down: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Of the download, as measured; of lte its mean.")
+        str | None, typer.Option(metavar="RATE", help="Measured rate of the download; for lte its mean.")
     ] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Of the upload, as measured.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Measured rate of the upload.")] = None,
     rtt: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Round trip to a server nearby without load. [as ACCESS has it]")
+        str | None,
+        typer.Option(metavar="TIME", help="Round trip to a server nearby, without load. [usual for --access]"),
     ] = None,
     access: Annotated[
-        str | None, typer.Option(metavar="ACCESS", help="dsl, docsis, fibre, lte or satellite. [docsis]")
+        str | None,
+        typer.Option(metavar="KIND", help="Kind of line: dsl, docsis, fibre, lte or satellite. [docsis]"),
     ] = None,
-    users: Annotated[int | None, typer.Option(help="People who browse and download. [4]")] = None,
-    calls: Annotated[int | None, typer.Option(help="Calls at a time, with video where there is room. [2]")] = None,
-    games: Annotated[int | None, typer.Option(help="Games at a time. [1]")] = None,
-    uploads: Annotated[int | None, typer.Option(help="Connections that upload without end. [1]")] = None,
+    users: Annotated[int | None, typer.Option(metavar="N", help="People who browse and download. [4]")] = None,
+    calls: Annotated[
+        int | None, typer.Option(metavar="N", help="Calls at once, with video if the line has room. [2]")
+    ] = None,
+    games: Annotated[int | None, typer.Option(metavar="N", help="Games at once. [1]")] = None,
+    uploads: Annotated[int | None, typer.Option(metavar="N", help="Endless uploads at once. [1]")] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write it here. [standard output]")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here. [standard output]")
     ] = None,
 ) -> None:
-    """Write a commented scenario of a home's line, in which each number has its reason.
+    """Write a scenario of a home's line. Comments give the reason of each number.
 
-    What is not given has a default; rates must be given. On a terminal, without options, it asks for all of them.
+    Only the two rates are required. Without options on a terminal, the command asks for all values.
     """
     from .._core import ScenarioError
     from ..design.access_line import ACCESS, access_line

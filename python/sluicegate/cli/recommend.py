@@ -62,20 +62,31 @@ def recommend(
     goal: Annotated[
         list[str] | None,
         typer.Option(
-            "--goal", metavar="TEXT", help='Such as "voip p99 below 30 ms". Repeatable; the first decides among equals.'
+            "--goal",
+            metavar="GOAL",
+            help='A goal, such as "voip p99 below 30 ms". Repeatable; the most important first.',
         ),
     ] = None,
     deployable: Annotated[
-        str | None, typer.Option(metavar="SYSTEM", help="Only what this system has: linux, linux-bpf or freebsd.")
+        str | None,
+        typer.Option(
+            metavar="SYSTEM", help="Only disciplines that you can deploy on this system: linux, linux-bpf or freebsd."
+        ),
     ] = None,
     state: Annotated[
-        str, typer.Option(metavar="MUCH", help="What may be remembered of flows: none, small (bounded) or any.")
+        str,
+        typer.Option(
+            metavar="none|small|any",
+            help="Only disciplines that keep no state of flows, bounded state (small), or any.",
+        ),
     ] = "any",
     disciplines: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Among these alone, as for compare (default: all that fit).")
+        str | None, typer.Option(metavar="LIST", help="Only these disciplines, as for `compare`. [all that fit]")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each with seeds 1 to N.")] = 5,
-    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the commands.")] = "DEV",
+    seeds: Annotated[
+        int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each discipline with seeds 1 to N.")
+    ] = 5,
+    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface to name in the commands.")] = "DEV",
     wan: Wan = None,
     lan: Lan = None,
     margin: Margin = None,
@@ -83,17 +94,19 @@ def recommend(
     sets: Set = None,
     jobs: Jobs = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Keep each run here, and write tables and figures here.")
+        Path | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="Keep each run here; write tables and figures here."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show all disciplines, not only the first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all disciplines, not only the best.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run every discipline that fits on a scenario, and rank them by goals for its groups of flows.
+    """Simulate a scenario under every discipline that fits, and rank them by goals for its groups of flows.
 
-    Without goals, here or as run.goals in the file, some are assumed and said. The evidence stands beside each goal:
-    the mean over seeds and its 95 % interval. Among equals, as far as intervals and tolerances tell, the next goal
-    decides, then the delay of groups without a goal, then less state. Below stand the commands that deploy the best."""
+    State goals with --goal or as run.goals in the file; otherwise some are assumed and printed. Each goal is shown with
+    its evidence, the mean over seeds and its 95 % interval. If disciplines are equal within intervals and tolerances,
+    the next goal decides, then the delay of groups without a goal, then less state. The commands that deploy the best
+    discipline follow."""
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
     from ..learn.unknown import answers as answers_for
@@ -105,7 +118,7 @@ def recommend(
         raise Refusal(f"--state {state}: must be none, small or any")
     line = access_line(wan, lan, margin)
     if line is not None and (dev != "DEV" or deployable not in (None, "linux")):
-        raise Refusal("--wan: it gives both directions by Linux's tc; leave out --dev and --deployable, or say linux")
+        raise Refusal("--wan: deploys both directions with Linux's tc; leave out --dev; --deployable may only be linux")
     try:
         interface(dev)
     except Undeployable as error:
@@ -147,14 +160,14 @@ def print_recommendation(
     done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]]
 ) -> None:
     """Print goals, ranking, evidence, and how to deploy the best."""
-    print("goals, assumed because none is stated:" if done.assumed else "goals:")
+    print("goals, assumed because you state none:" if done.assumed else "goals:")
     for number, goal in enumerate(done.goals, 1):
         print(f"  {number}  {goal.text}")
     print(f"among equals: {', '.join(done.among_equals)}")
     for note in done.notes:
         print(f"  {note}")
     seeds = len(done.comparison.summary["seeds"])
-    spread = "mean ± half width of its 95 % interval" if seeds > 1 else "which leaves intervals unknown"
+    spread = "mean ± half width of its 95 % interval" if seeds > 1 else "no intervals"
     count = len(done.ranking)
     print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each, {spread}:")
     last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
@@ -166,11 +179,11 @@ def print_recommendation(
         print(f"kept by all of these: goals {', '.join(all_keep)}" if len(all_keep) > 1 else
               f"kept by all of these: goal {all_keep[0]}")  # fmt: skip
     if shown[-1].behind:
-        print("behind by: what puts a discipline behind the rank before")
+        print("behind by: why a discipline ranks below the one before")
     if any(done.goals[number].bound is not None for number in told):
-        print("yes: the goal is kept; no: it is not; ?: the interval does not tell")
+        print("yes: the goal is kept; no: it is not; ?: the interval contains the bound")
     if hidden := len(done.ranking) - len(shown):
-        print(f"{hidden} more rank below; --all shows them")
+        print(f"{hidden} more rank lower; --all shows them")
     if done.left_out:
         print(f"{len(done.left_out)} not run:")
         reasons: dict[str, list[str]] = {}
@@ -254,7 +267,7 @@ def conclusion(done: Recommendation) -> list[str]:
             lines.append(f"no discipline keeps: {goal.text}")
     lines += apart
     if unsure:
-        lines.append("more seeds make intervals narrower: --seeds")
+        lines.append("for narrower intervals run more seeds: --seeds")
     return lines
 
 
@@ -274,8 +287,8 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             continue
         print_chosen(label, chosen, done.chosen_up(label))
         if label not in done.best():
-            print(f"{' and '.join(done.best())} leave the queue in the modem with these, or have no command; the next "
-                  f"in the ranking that does not: {label}")  # fmt: skip
+            print(f"{' and '.join(done.best())} leave the queue in the modem with these commands, or have no command; "
+                  f"the next in the ranking without this problem: {label}")  # fmt: skip
         print(f"to deploy {label} on {named}, as root:")
         for line in found.text().splitlines():
             print(f"  {line}")
@@ -283,22 +296,22 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             from ..deploy import formats
 
             known = " or ".join(name for name in formats.fitting(found) if name != "tc")
-            print(f"the same lines, and with --format {known} in the files of routers:")
+            print(f"this prints the same lines, and with --format {known} the files of routers:")
             print(f"  {command}")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
-            print(f"the same for {', '.join(others)}: --disciplines NAME")
+            print(f"for the commands of {', '.join(others)}: --disciplines NAME")
         return
     for label, chosen, why in failed:
         print_chosen(label, chosen, done.chosen_up(label))
         print(f"{label} cannot be deployed on {named} by a command: {why}")
     if done.system is None:
-        print("  --deployable linux, or freebsd, leaves out what the system does not have")
+        print("  --deployable linux, or freebsd, ranks only disciplines that the system has")
 
 
 def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str] | None) -> None:
     """Print the parameters that were chosen for the link, if any were, and those of the opposite direction."""
     for values, where in ((chosen, "for the link"), (upload, "for the upload")):
         if values:
-            print(f"{label} has, chosen {where}: {', '.join(f'{key} = {value}' for key, value in values.items())}")
+            print(f"{label}, chosen {where}: {', '.join(f'{key} = {value}' for key, value in values.items())}")
     if chosen and upload == {}:
-        print(f"{label} has its defaults for the upload")
+        print(f"{label} keeps its defaults for the upload")

@@ -35,45 +35,54 @@ zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"
 @answers
 def replay(
     capture: Annotated[
-        str, typer.Argument(help="A pcap or pcapng file; - for standard input, which one discipline can read.")
+        str,
+        typer.Argument(
+            metavar="CAPTURE", help="A pcap or pcapng file, or - for standard input (with one discipline only)."
+        ),
     ],
     rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "10 Mbit/s".')],
     discipline: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With values of its own: choke:candidates=2, or path.py:Class. [drop_tail]"),
+        typer.Option(
+            metavar="NAME",
+            help="The discipline, parameters after a colon: choke:candidates=2; or path.py:Class. [drop_tail]",
+        ),
     ] = None,
     disciplines: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Several, side by side: red,choke:candidates=2. Not with --write, nor from standard input.",
+            help="Several disciplines side by side: red,choke:candidates=2. Not with --write or standard input.",
         ),
     ] = None,
     sets: Set = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Seed of the discipline and the hash of flows.")
+        int | None, typer.Option(metavar="N", min=0, help="Seed of the discipline and of the flow hash.")
     ] = None,
     length: Annotated[
-        str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
+        str | None, typer.Option(metavar="ip|frame", help="Count the length of the IP packet or of the frame. [ip]")
     ] = None,
     mtu: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Longest packet in bytes: what a host has merged (TSO, GRO) is split. [1500]"),
+        typer.Option(
+            metavar="BYTES", help="Longest packet; longer ones, merged by a host (TSO, GRO), are split. [1500]"
+        ),
     ] = None,
     on_jump: Annotated[
         str | None,
         typer.Option(
             metavar="error|skip|shift",
-            help="Where times leap (0.5 s back, a day ahead): end, leave packets out, or let them follow. [error]",
+            help="When times jump 0.5 s back or a day ahead: stop, skip packets, or shift the following times. [error]",
         ),
     ] = None,
     flows: Annotated[
-        int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
+        int | None, typer.Option(metavar="N", help="List at most N flows separately in results. [20000]")
     ] = None,
     write: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write what left the link, with its new times, as pcapng. One discipline only."
+            metavar="FILE",
+            help="Write the packets that left the link, with their new times, as pcapng. One discipline only.",
         ),
     ] = None,
     out: Out = None,
@@ -81,9 +90,10 @@ def replay(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Feed the packets of a capture, at their recorded times, through a discipline at a link of some rate.
+    """Send the packets of a capture, at their recorded times, through a discipline on a link of the given rate.
 
-    A recorded sender does not react. Exit code 1 when the capture is damaged: what could be read is reported.
+    Recorded senders do not react to drops, marks or delay. Exit code 1 when the capture is damaged; the report then
+    covers what could be read.
     """
     from ..experiments import replay as replays
     from ..experiments.disciplines import choices

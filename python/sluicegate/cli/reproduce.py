@@ -14,44 +14,46 @@ if TYPE_CHECKING:
     from ..reproduce import Outcome
 
 
-@app.command(short_help="Reproduce a paper: a report with every figure.")
+@app.command(short_help="Reproduce a paper; write a report with every figure.")
 @answers
 def reproduce(
-    name: Annotated[str, typer.Argument(help="The paper, such as choke1999; or all.")] = "",
+    name: Annotated[str, typer.Argument(metavar="[PAPER]", help="The paper, such as choke1999; or all.")] = "",
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/NAME]")
+        Path | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="Keep each run and write the report here. [out/PAPER]"),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, or more seeds.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="One seed of short runs: a first look, compared with no recorded verdict.")
+        bool, typer.Option("--quick", help="Short runs with one seed for a first look; verdicts are not checked.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=MOST_SEEDS, help="How many seeds (default: the report's own).")
+        int | None, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run with seeds 1 to N. [the report's own]")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIGURE", help="An id, such as fig14; may be repeated. Writes report-FIGURE.html."),
+        typer.Option(metavar="FIGURE", help="Only this figure, such as fig14; writes report-FIGURE.html. Repeatable."),
     ] = None,
     redraw: Annotated[
-        bool, typer.Option("--redraw", help="Simulate nothing: draw the report anew from the runs kept in OUT.")
+        bool, typer.Option("--redraw", help="Simulate nothing; draw the report from the runs kept in the folder of -o.")
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Run the figures with real stacks too, in real time (dcn2004, on Linux).")
+        bool, typer.Option("--live", help="Also run the figures with real TCP, in real time (dcn2004, on Linux).")
     ] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List the figures, and the file of each.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures with their source files.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when any claim is contradicted.")] = False,
     jobs: Jobs = None,
     cluster: Cluster = None,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce a paper's experiments: paper and measurement side by side.
+    """Reproduce a paper's experiments; write a report with paper and measurement side by side.
 
-    A claim that the measurements contradict is a finding and listed in the report. Exit code 1 when a verdict is not
-    the recorded one, or with --strict when any claim is contradicted. Where runs at full length are kept with a paper,
-    they are shown and judged, with the short runs made now beside them. With --live figures with the kernel's TCP are
-    added, whose verdicts vary and are not compared; they stay while their runs are kept. `all` reproduces every paper,
-    each in a folder of its own, and writes a page that leads to them. Runs that have ended are kept in OUT and not
-    simulated again.
+    The report lists every claim that the measurements contradict. Exit code 1 when a verdict differs from the recorded
+    one, or with --strict when any claim is contradicted. Some papers come with kept runs at full length: the report
+    judges those and shows the new short runs beside them. --live adds figures with the kernel's TCP; their verdicts
+    vary and are not compared.
+
+    `all` reproduces every paper, each in its own folder, and writes a page with links to them. Runs that have ended are
+    kept in the folder of -o and not repeated.
     """
     from ..experiments.engine import MissingRuns
     from ..papers import PAPERS
@@ -70,7 +72,7 @@ def reproduce(
     if name == "all" and only:
         raise Refusal("--only: name one paper; figures belong to papers")
     if quick and (full or seeds is not None):
-        raise Refusal(f"--quick: is one seed of short runs: leave {'--full' if full else '--seeds'} out")
+        raise Refusal(f"--quick: means short runs with one seed: leave {'--full' if full else '--seeds'} out")
     if live:
         may_run_live(name, redraw)
     seeds = 1 if quick else seeds
@@ -85,7 +87,7 @@ def reproduce(
         raise Refusal(str(error)) from None
     except MissingRuns as error:
         raise Refusal(
-            f"--redraw: {error}: what is there is of other settings or of another build of Sluicegate; "
+            f"--redraw: {error}: the kept runs have other settings or are from another build of Sluicegate; "
             "leave --redraw out"
         ) from None
     if not quiet:
@@ -109,7 +111,7 @@ def may_run_live(name: str, redraw: bool) -> None:
         raise Refusal(str(error)) from None
     if chosen.live is None:
         able = [each for each in PAPERS if paper(each).live is not None]
-        raise Refusal(f"--live: {name} has no figures with real stacks; those that have: {', '.join(able)}")
+        raise Refusal(f"--live: {name} has no figures with real TCP; papers that have: {', '.join(able)}")
     if not redraw:
         access.enter((), "testbed")
 
@@ -122,9 +124,9 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
         count = len(outcome.contradicted)
         print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {count} claim{'s'[: count != 1]} contradicted")
         if any(id_.startswith("short:") for id_ in outcome.record):
-            print(f"{outcome.paper.name}: judged by kept runs at full length; the report has the short ones beside")
+            print(f"{outcome.paper.name}: judged by the kept runs at full length; the report shows the short ones too")
         if not outcome.compared:
-            print(f"{outcome.paper.name}: no verdicts are recorded for these settings: nothing was compared with them")
+            print(f"{outcome.paper.name}: no verdicts are recorded for these settings; nothing to compare with")
     for id_, (was, now) in outcome.changed.items():
         print(f"error: {outcome.paper.name}: {id_}: {now}, recorded as {was}", file=sys.stderr)
     if strict:

@@ -30,7 +30,7 @@ HEAVY_FLOWS = 5
 """How many flows with a disproportionate share of drops are named."""
 
 
-@app.command(short_help="Simulate a scenario; print a table, write results.")
+@app.command(short_help="Simulate a scenario; print tables, write results.")
 @answers
 def run(
     file: File,
@@ -41,7 +41,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="LINK[=FILE]",
-            help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
+            help="Write the packets that LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
         ),
     ] = None,
     flent: Annotated[
@@ -55,7 +55,7 @@ def run(
         ),
     ] = None,
     qlog_draft: Annotated[
-        Literal["current", "0.3"], typer.Option(help="Which draft of qlog: qvis reads 0.3.")
+        Literal["current", "0.3"], typer.Option(metavar="current|0.3", help="The draft of qlog; qvis reads 0.3.")
     ] = "current",
     time_sequence: Annotated[
         list[str] | None,
@@ -71,7 +71,7 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Simulate a scenario, print a table and, with -o, write the results."""
+    """Simulate a scenario; print a table of its groups of flows and a line for each link. -o writes the results."""
     from .. import results, scenario
     from ..experiments.run import run_text
     from ..io import check_writable, staged

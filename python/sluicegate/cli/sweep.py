@@ -1,4 +1,4 @@
-"""The command `sweep`; `cli` adds it to the others."""
+"""The command `sweep`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    short_help="Run a scenario over a grid of values; only what is missing is run.",
+    short_help="Simulate a scenario over a grid of values; run only what is missing.",
     epilog="""Examples:
 
 \b
@@ -32,13 +32,17 @@ def sweep(
         list[str],
         typer.Option(
             metavar="KEY=VALUES",
-            help='A list, red,choke, or a range, "0.1..10 Mbit/s log 12"; "A=1,2 + B=3,4" go together. Repeatable.',
+            help='Values for a key: a list, red,choke, or a range, "0.1..10 Mbit/s log 12". "A=1,2 + B=3,4" changes '
+            "two keys together. Repeat the option for more dimensions.",
         ),
     ],
     out: Annotated[
         Path,
         typer.Option(
-            "-o", "--out", help="Keep each run here; write tables, sweep.svg, report.html, summary.json here."
+            "-o",
+            "--out",
+            metavar="FOLDER",
+            help="Keep each run here; write tables, sweep.svg, report.html and summary.json here.",
         ),
     ],
     seeds: Annotated[
@@ -50,9 +54,11 @@ def sweep(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario at every point of a grid, each for every seed, and write tables as Parquet, a figure and a page.
+    """Simulate a scenario at every point of a grid, with several seeds each. Write tables as Parquet, a figure and a
+    page.
 
-    A run is kept as soon as it ends. The same command again runs what is missing; more values or seeds add to it.
+    Each run is kept as soon as it ends. Repeat the command to run only what is missing, with more values or seeds if
+    you like.
     """
     from ..experiments import grid
     from ..experiments import sweep as sweeps
@@ -107,7 +113,7 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
     if (more := runs // seeds - len(rows)) > 0:
         print(f"… and {more} more points")
     spread = f"means over {seeds} seeds ± half width of their 95 % intervals" if seeds > 1 else "1 seed"
-    print(f"{runs} runs, of which {sweep.kept} were there; {spread}" if sweep.kept else f"{runs} runs; {spread}")
+    print(f"{runs} runs, {sweep.kept} of them kept from before; {spread}" if sweep.kept else f"{runs} runs; {spread}")
     if out is not None:
         print(f"results in {out}")
 

@@ -27,32 +27,39 @@ sluicegate tc unresponsive --set queue.discipline=dcn --bpf --dev eth0 -o out/et
 @answers
 def tc(
     file: File,
-    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface.")] = "DEV",
+    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface to name in the commands.")] = "DEV",
     sets: Set = None,
     link: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The link, where [queue] manages several. [bottleneck]")
+        str | None, typer.Option(metavar="NAME", help="The scenario's link, if it has several. [bottleneck]")
     ] = None,
     wan: Wan = None,
     lan: Lan = None,
     margin: Margin = None,
     cake_mq: Annotated[
-        bool, typer.Option("--cake-mq", help="CAKE in each transmit queue of the interface, from Linux 7.0 on.")
+        bool, typer.Option("--cake-mq", help="CAKE in each transmit queue of the interface (Linux 7.0 or newer).")
     ] = False,
     form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="tc, networkd, nixos, openwrt (SQM) or networkmanager.")
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help="Write for tc, networkd, nixos, openwrt (SQM) or networkmanager."
+        ),
     ] = "tc",
-    freebsd: Annotated[bool, typer.Option("--freebsd", help="Lines for dummynet: dnctl and ipfw.")] = False,
+    freebsd: Annotated[
+        bool, typer.Option("--freebsd", help="Print lines for FreeBSD's dummynet: dnctl and ipfw.")
+    ] = False,
     bpf: Annotated[
         bool,
-        typer.Option("--bpf", help="A queue in BPF, for Linux from 6.16 on: writes its object into the folder of -o."),
+        typer.Option("--bpf", help="Deploy a queue in BPF (Linux 6.16 or newer); write its object to the folder -o."),
     ] = False,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the object goes that --bpf writes.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="With --bpf: write the object here.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the commands that deploy a scenario's queue discipline, with what will differ there.
+    """Print the commands that deploy a scenario's queue discipline. Comments say what will differ from the simulation.
 
-    Of a two-way access line --wan gives both directions. Remarks are comments, so that all of it is input for sh. A
-    discipline without a counterpart is refused, exit code 2.
+    --wan deploys both directions of an access line. You can pass the output to sh. Exit code 2 when the system does not
+    have the discipline.
     """
     from .. import scenario
     from ..deploy import Undeployable, access, dummynet, formats, linux, linux_bpf
@@ -66,7 +73,9 @@ def tc(
         raise Refusal("--bpf is for Linux: leave out --freebsd")
     if bpf != (out is not None):
         raise Refusal(
-            "-o DIR belongs to --bpf, which writes an object" if out else "--bpf writes an object: say where, -o DIR"
+            "-o FOLDER is only for --bpf, which writes an object"
+            if out
+            else "--bpf writes an object: say where, -o FOLDER"
         )
 
     if bpf and dev == "DEV":
@@ -76,9 +85,10 @@ def tc(
         raise Refusal(f"--format {form}: {nearest(form, list(formats.FORMATS))}")
     if (freebsd or bpf) and (line is not None or cake_mq or form != "tc"):
         given = "--freebsd" if freebsd else "--bpf"
-        raise Refusal(f"{given}: --wan, --cake-mq and --format are for tc's own; --link gives one direction")
+        raise Refusal(f"{given}: leave out --wan, --cake-mq and --format, which are for Linux's own disciplines; "
+                      "--link chooses one direction")  # fmt: skip
     if line is not None and (link is not None or dev != "DEV"):
-        raise Refusal("--wan: it gives both directions; leave out --link and --dev")
+        raise Refusal("--wan: deploys both directions; leave out --link and --dev")
     try:
         interface(dev)
     except Undeployable as error:

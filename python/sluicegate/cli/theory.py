@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 FILES = ("theory.svg", "curve.parquet", "summary.json")
 """What `theory choke -o` writes."""
 
-theory = typer.Typer(help="What the papers' models say of a link.", no_args_is_help=True)
-app.add_typer(theory, name="theory", short_help="What the papers' models say of a link, without a simulation.")
+theory = typer.Typer(help="Solve the papers' models for a link.", no_args_is_help=True)
+app.add_typer(theory, name="theory", short_help="Solve the papers' models for a link, without a simulation.")
 
 
 @theory.command(
     "choke",
-    short_help="CHOKe at equilibrium: who gets how much, how long the queue is.",
+    short_help="Solve the model of CHOKe: each flow's share and the length of the queue.",
     epilog="""Examples:
 
 \b
@@ -34,25 +34,39 @@ sluicegate theory choke --tcp 100 --udp "2 Mbit/s" --flows 5 --candidates 6 \\
 )
 @answers
 def theory_choke(
-    tcp: Annotated[int, typer.Option(metavar="N", help="How many TCP flows.")],
+    tcp: Annotated[int, typer.Option(metavar="N", help="Number of TCP flows.")],
     udp: Annotated[str, typer.Option(metavar="RATE", help='Rate of each UDP flow, or a range: "0.1..10 Mbit/s".')],
     rate: Annotated[str, typer.Option(metavar="RATE", help='Rate of the link, such as "1 Mbit/s".')],
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip without queues.")],
-    flows: Annotated[int, typer.Option(metavar="K", help="How many UDP flows of that rate.")] = 1,
-    candidates: Annotated[int, typer.Option(metavar="M", help="Packets drawn for each arrival.")] = 1,
+    flows: Annotated[int, typer.Option(metavar="K", help="Number of UDP flows of that rate.")] = 1,
+    candidates: Annotated[
+        int, typer.Option(metavar="M", help="Packets that CHOKe draws from the queue for each arrival.")
+    ] = 1,
     packet_size: Annotated[str, typer.Option(metavar="SIZE", help="Length of every packet.")] = "1000 B",
-    min_th: Annotated[float, typer.Option(metavar="PACKETS", help="CHOKe compares from here on.")] = 20,
-    max_th: Annotated[float, typer.Option(metavar="PACKETS", help="Every arrival is dropped from here on.")] = 520,
-    max_p: Annotated[float, typer.Option(help="Congestion drops as the queue reaches max_th.")] = 0.5,
-    law: Annotated[str, typer.Option(metavar="NAME", help="What TCP follows: reno, simple, padhye, vegas.")] = "reno",
-    alpha: Annotated[float, typer.Option(metavar="PACKETS", help="Vegas: what each flow keeps queued.")] = 3.0,
-    min_rto: Annotated[str, typer.Option(metavar="TIME", help="padhye: the least timeout.")] = "200 ms",
+    min_th: Annotated[
+        float, typer.Option(metavar="PACKETS", help="Queue length from which CHOKe compares packets.")
+    ] = 20,
+    max_th: Annotated[
+        float, typer.Option(metavar="PACKETS", help="Queue length from which CHOKe drops every arrival.")
+    ] = 520,
+    max_p: Annotated[
+        float, typer.Option(metavar="PROBABILITY", help="Probability of a congestion drop as the queue reaches max_th.")
+    ] = 0.5,
+    law: Annotated[
+        str, typer.Option(metavar="NAME", help="Model of TCP's rate: reno, simple, padhye or vegas.")
+    ] = "reno",
+    alpha: Annotated[
+        float, typer.Option(metavar="PACKETS", help="For vegas: packets that each flow keeps in the queue.")
+    ] = 3.0,
+    min_rto: Annotated[str, typer.Option(metavar="TIME", help="For padhye: the shortest timeout.")] = "200 ms",
     uniform: Annotated[
-        bool, typer.Option("--uniform", help="Congestion drops as the simulator spaces them: 2p/(1 + p), not p.")
+        bool,
+        typer.Option("--uniform", help="Congestion drops spaced as the simulator does: probability 2p/(1 + p), not p."),
     ] = False,
-    points: Annotated[int, typer.Option(metavar="N", help="Points of a range.")] = 50,
+    points: Annotated[int, typer.Option(metavar="N", help="Number of points of a range.")] = 50,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write theory.svg, curve.parquet and summary.json here.")
+        Path | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="Write theory.svg, curve.parquet and summary.json here."),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -91,19 +105,21 @@ def theory_choke(
         print_curve(done, out)
 
 
-@theory.command("candidates", short_help="How many candidates CHOKe needs against k unresponsive flows.")
+@theory.command("candidates", short_help="Print how many candidates CHOKe needs against k unresponsive flows.")
 @answers
 def theory_candidates(
-    flows: Annotated[int, typer.Option(metavar="K", help="Up to so many unresponsive flows.")] = 10,
+    flows: Annotated[int, typer.Option(metavar="K", help="From 1 to K unresponsive flows.")] = 10,
     share: Annotated[
-        list[float] | None, typer.Option(metavar="PERCENT", help="Share of the link to stay under. Repeatable.")
+        list[float] | None,
+        typer.Option(metavar="PERCENT", help="Share of the link that they may not exceed. Repeatable. [50, 25, 10, 5]"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the chart here, as SVG.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Candidates needed so that k like unresponsive flows stay under a share of the link, whatever they send."""
+    """Print how many candidates CHOKe needs so that k equal unresponsive flows together stay below a share of the
+    link, however fast they send."""
     from ..io import staged_file
     from ..plot import style
     from ..theory import choke, choke_figures
@@ -254,5 +270,5 @@ def print_candidates(counts: list[int], shares: list[float], table: list[list[in
     header = ["unresponsive flows", *(f"≤ {100 * share:g} %" for share in shares)]
     rows = [[str(k), *("–" if m is None else str(m) for m in row)] for k, row in zip(counts, table, strict=True)]
     print_table(header, rows)
-    print("candidates needed so that these flows together never have more of the link, whatever they send;")
-    print("many TCP flows, a long queue (Theorem 1 for k flows and m candidates)")
+    print("candidates that keep these flows together below that share of the link, however fast they send;")
+    print("for many TCP flows and a long queue (Theorem 1 for k flows and m candidates)")

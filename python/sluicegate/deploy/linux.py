@@ -112,7 +112,7 @@ def refuse_unknown(table: Mapping[str, Any]) -> None:
     name = str(table["discipline"])
     if not deployable(name):
         refused = refusal(name, "Linux", list(WRITERS), NEAREST)
-        raise Undeployable(f"{refused}; as a BPF queue: --bpf -o DIR") if name in _core.bpf_names() else refused
+        raise Undeployable(f"{refused}; as a BPF queue: --bpf -o FOLDER") if name in _core.bpf_names() else refused
     for entry in table.get("classes", []):
         if isinstance(entry, Mapping):
             refuse_unknown(entry)

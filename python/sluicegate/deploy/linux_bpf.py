@@ -114,8 +114,8 @@ def command(
     laid_out(resolved, link)
     given = [word for key, value in sets for word in ("--set", f"{key}={value}")]
     where = ["--link", link] if link is not None and "links" in resolved["network"] else []
-    words = ["sluicegate", "tc", file, "--bpf", "--dev", dev, *where, *given, "-o", "DIR"]
-    remark = "writes the object into the folder DIR, and prints the lines that deploy it from there"
+    words = ["sluicegate", "tc", file, "--bpf", "--dev", dev, *where, *given, "-o", "FOLDER"]
+    remark = "writes the object into FOLDER, and prints the lines that deploy it from there"
     return Deployment(lines=[shlex.join(words)], remarks=[remark])
 
 
@@ -166,7 +166,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",
     ]
     if folder is None:
-        remarks.insert(0, f"`sluicegate tc FILE --bpf -o DIR` writes {queue}.o")
+        remarks.insert(0, f"`sluicegate tc FILE --bpf -o FOLDER` writes {queue}.o")
     if place.framing.around == 0:
         remarks.append("a packet takes the time of its IP bytes: say network.framing for what the line adds")
     numbers = {number: value for number, value, _ in made.numbers}

@@ -368,7 +368,7 @@ def compare(
     check_workers(jobs, executor, cluster)
     if not live and (algorithms is not None or sysctls is not None):
         which = "sysctls" if algorithms is None else "algorithms"
-        raise _core.ScenarioError(f"{which}: is for runs between real hosts: give live=True too")
+        raise _core.ScenarioError(f"{which}: is only for runs between real hosts: give live=True too")
     about = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
     name, overrides = about.name, about.sets
     for key, _ in overrides:

@@ -42,7 +42,7 @@ def lead(done: Comparison) -> list[str]:
     """How to read the tables."""
     seeds = len(done.summary["seeds"])
     if seeds == 1:
-        return ["One seed, which leaves intervals unknown."]
+        return ["One seed: no intervals."]
     told = f" {BEST} best, or not told apart from the best." if len(done.disciplines) > 1 else ""
     return [f"Means over {seeds} seeds ± half width of the 95 % interval.{told}"]
 
@@ -63,12 +63,12 @@ def sections(done: Comparison) -> list[Section]:
         *real(done),
         Section("groups", "Groups of flows", figure=figures.groups(done),
                 tables=[(name, _group(done, name)) for name in done.groups]),
-        Section("delays", "Delays of all packets", "Share of a group's packets, of all seeds, that came within a time.",
+        Section("delays", "Delays of all packets", "Share of a group's packets, all seeds, delivered within a time.",
                 figure=figures.delays(done)),
         Section("all-flows", "All flows", "Jain's index is 1 where all flows get the same.",
                 figure=figures.throughput(done),
                 tables=[("", table(done, [(metric.name, metric) for metric in TOTAL.values()]))]),
-        Section("links", "Links", "What is dropped, how long packets wait, and what that buys in utilisation.",
+        Section("links", "Links", "Loss, queueing delay and utilisation.",
                 figure=figures.links(done), tables=links),
     ]  # fmt: skip
     if done.queue.height:

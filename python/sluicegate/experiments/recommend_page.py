@@ -30,11 +30,11 @@ def page(
     held = sum(answer is True for answer in kept)
     names = f"{', '.join(best[:-1])} and {best[-1]} are tied" if len(best) > 1 else f"{best[0]} is best"
     lead = [f"{names}: {held} of {len(kept)} goals kept.", *distinctions]
-    stated = "Goals, assumed because none is stated" if assumed else "Goals"
+    stated = "Goals, assumed because you state none" if assumed else "Goals"
     first = Section(
         "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
-        f"does not tell. Among equals: {', '.join(among_equals)}. One rank: equal in all of it. "
-        "Behind by: what puts a discipline behind the rank before.",
+        f"contains the bound. Among equals: {', '.join(among_equals)}. Disciplines that are equal in all of it share a "
+        "rank. Behind by: why a discipline ranks below the one before.",
         tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip
@@ -52,7 +52,7 @@ def page(
 def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal]) -> Table:
     """A row for each discipline, the best first, with what it came to in each goal."""
     rows = tuple(
-        (str(each.rank), each.label, each.behind, each.memory or "does not say", *(
+        (str(each.rank), each.label, each.behind, each.memory or "unknown", *(
             f"{goal.value(done.mean(each.label, goal.column))}{'' if goal.bound is None else f' {KEPT[kept]}'}"
             for goal, kept in zip(goals, each.kept, strict=True)
         ))
@@ -71,7 +71,7 @@ def _deploy(
     for label in recommended:
         if values := chosen(label):
             listed = ", ".join(f"{key} = {value}" for key, value in values.items())
-            words.append(f"{label} has, chosen for the link: {listed}.")
+            words.append(f"{label}, chosen for the link: {listed}.")
         try:
             texts.append((f"{label}, on {SYSTEMS[system or 'linux']}, as root", deployment(label).text().rstrip("\n")))
         except Undeployable as error:

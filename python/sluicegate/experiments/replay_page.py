@@ -29,10 +29,10 @@ def page(summary: Mapping[str, Any], tables: Tables, names: Mapping[str, str], n
     several = len(names) > 1
     sections = [Section("link", "The link", "Over the whole replay.", tables=[("", links(links_))], figure=(
         figures.rows(links_, list(names)) if several else None))]  # fmt: skip
-    sections.append(Section("queue", "Queue over time", "Its average, and the longest, in up to 2048 intervals.",
+    sections.append(Section("queue", "Queue over time", "Mean and maximum in up to 2048 intervals.",
                             figure=figures.queue(tables["queue"], names)))  # fmt: skip
     if tables["delays"].height:
-        sections.append(Section("delays", "Delays of all packets", "Share of packets sent on that waited no longer.",
+        sections.append(Section("delays", "Delays of all packets", "Share of forwarded packets that waited no longer.",
                                 figure=figures.delays(tables["delays"], names)))  # fmt: skip
     if several:
         shown = largest(flows_)
