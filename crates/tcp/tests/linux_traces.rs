@@ -3,7 +3,8 @@
 //!
 //! All that the sender's end of the link saw must be the same: each segment that was sent, with its flags, in the same order,
 //! and each that arrived, with its acknowledgement, SACK ranges and window; and each at the same time within [`LATE`].
-//! [`DIFFERENT`] lists where it is not, with the reason, and how much of it is the same: no more and no less.
+//! [`DIFFERENT`] lists where it is not, with the reason, and how much of it is the same: no more and no less. How many agree
+//! is in the manual's table.
 //!
 //! `SHOW=reno/one_loss cargo test -p sluicegate-tcp --test linux_traces -- --nocapture` prints both side by side.
 
@@ -291,10 +292,12 @@ fn show(trace: &Trace, ours: &[Row]) {
     }
 }
 
-fn compare(name: &str, algorithm: Algorithm) {
+/// `title`: of the row in the manual's table.
+fn compare(name: &str, title: &str, algorithm: Algorithm) {
     let asked = std::env::var("SHOW").ok();
     let (mut wrong, mut right, all) = (Vec::new(), Vec::new(), traces(name));
     let count = all.len();
+    let [mut data, mut acks] = [count; 2];
     for mut trace in all {
         let full = format!("{name}/{}", trace.name);
         let all = LATENCIES.map(|latency| ours(&trace, algorithm, latency));
@@ -312,6 +315,8 @@ fn compare(name: &str, algorithm: Algorithm) {
             (None, Some(_)) => right.push(full),
             (Some(what), Some((_, pinned))) => {
                 let agree = all.iter().map(|rows| agreement(trace, rows)).max().unwrap();
+                data -= usize::from(agree[0] < way(&trace.rows, true).len());
+                acks -= usize::from(agree[2] < way(&trace.rows, false).len());
                 if agree != *pinned {
                     wrong.push(format!("{full}: {agree:?} rows are the same, {pinned:?} were ({what})"));
                 }
@@ -322,26 +327,29 @@ fn compare(name: &str, algorithm: Algorithm) {
     assert!(count >= 10);
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(right.is_empty(), "listed as different, and is not: {right:?}");
+    let same = count - DIFFERENT.iter().flat_map(|(_, names)| *names).filter(|(full, _)| full.starts_with(name)).count();
+    let row = format!("| {title} | {count} | {same} | {data} | {acks} |");
+    assert!(include_str!("../../../docs/linux-hosts.md").contains(&row), "the manual lacks this row:\n{row}");
 }
 
 #[test]
 fn reno_is_the_kernels() {
-    compare("reno", Algorithm::Reno);
+    compare("reno", "Reno", Algorithm::Reno);
 }
 
 #[test]
 fn cubic_is_the_kernels() {
-    compare("cubic", Algorithm::Cubic);
+    compare("cubic", "CUBIC", Algorithm::Cubic);
 }
 
 #[test]
 fn bbr_is_the_kernels() {
-    compare("bbr", Algorithm::Bbr);
+    compare("bbr", "BBR", Algorithm::Bbr);
 }
 
 #[test]
 fn requests_and_replies_are_the_kernels() {
-    compare("exchange", Algorithm::Cubic);
+    compare("exchange", "requests and replies", Algorithm::Cubic);
 }
 
 /// The comparison sees what it should see: a segment that is missing, one that is late, a window that is another.
