@@ -77,7 +77,11 @@ class CaptureReader:
     @property
     def flows(self) -> pl.DataFrame:
         """The connections so far: addresses, ports and protocol, with their numbers."""
-        return _table(self._table.flows(), None)
+        return self.flows_after(0)
+
+    def flows_after(self, number: int) -> pl.DataFrame:
+        """The connections so far with numbers above this one, as in `flows`."""
+        return _table(self._table.flows(number), None)
 
     @property
     def damage(self) -> str | None:

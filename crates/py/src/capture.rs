@@ -63,9 +63,10 @@ impl PyCaptureTable {
         }
     }
 
-    /// The columns of the connections so far.
-    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows = self.table().connections();
+    /// The columns of the connections so far, without so many that came first.
+    #[pyo3(signature = (but = 0))]
+    fn flows<'py>(&self, py: Python<'py>, but: usize) -> PyResult<Bound<'py, PyList>> {
+        let rows = self.table().connections(but);
         columns(py, &rows)
     }
 

@@ -12,6 +12,7 @@ from .common import Quiet, Refusal, answers, app, print_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..learn.beside import Side
     from ..learn.measurements import Measured
     from ..learn.model import Learnt, Unknown
 
@@ -77,7 +78,6 @@ def learn(
     Measurements tell rates, round trips and buffer of an access line; who uses it is then as for new home.
     """
     from ..io import staged_file
-    from ..learn import beside, page
     from ..learn.learnt import learn as learn_from
     from ..learn.line import fill, from_measurements
     from ..learn.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP, is_measurement
@@ -111,7 +111,11 @@ def learn(
     written = write(done, out, keep_addresses)
     check_scenario(out)
     listed = [each.strip() for each in disciplines.split(",")] if disciplines else []
-    sides = beside.beside(done, out, listed) if check or report else []
+    sides: list[Side] = []
+    if check or report:
+        from ..learn import beside, page  # they need Matplotlib, which takes its memory
+
+        sides = beside.beside(done, out, listed)
     if report is not None:
         with staged_file(report) as staged:
             staged.write_text(page.page(done, sides, out.read_text("utf-8")).html(), "utf-8")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from .sightings import Sightings
 
 INSIDE = "172.16.0.0/12"
 """The side to which the simulator's captures show data going forward."""
@@ -62,6 +61,8 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
     Of the direction that is the scenario's link. Raises `ScenarioError` when that was not captured on both sides of its
     queue.
     """
+    import polars as pl
+
     from .. import _core
 
     if done.forward.passage is None:
@@ -75,11 +76,12 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
             run = simulate(
                 scenario, queue=None if label == "simulated" else label, seed=seed, pcap=places, progress=False
             )
-            seen = sightings.read([*places.values()], [INSIDE], "error")
-        through = passage(_forward(seen))
+            seen = sightings.Sightings([*places.values()], [INSIDE], "error")
+            packets = pl.concat(chunk.filter("down") for chunk in seen)
+        through = passage(packets)
         if through is None:
             raise _core.ScenarioError("the learnt scenario sends nothing over its link")
-        named = _numbers(seen)
+        named = _numbers(seen.flows)
         # Groups of the scenario are numbered in the order of those learnt.
         of = {flow: done.groups[at].name for flow, at in run.flows.select("flow", "group").iter_rows()}
         groups: dict[str, list[int]] = {name: [] for name in own}
@@ -93,18 +95,12 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
     return sides
 
 
-def _forward(seen: Sightings) -> pl.DataFrame:
-    import polars as pl
-
-    return seen.packets.filter(pl.col("down"))
-
-
-def _numbers(seen: Sightings) -> dict[int, int]:
+def _numbers(flows: pl.DataFrame) -> dict[int, int]:
     """The number of the simulator's flow of each connection, from its address inside."""
     import ipaddress
 
     found = {}
-    for row in seen.flows.iter_rows(named=True):
+    for row in flows.iter_rows(named=True):
         inside = row["source"] if row["inside"] else row["destination"]
         found[row["id"]] = int(ipaddress.ip_address(inside)) - int(ipaddress.ip_address("172.16.0.0"))
     return found

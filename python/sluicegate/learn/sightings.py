@@ -1,160 +1,210 @@
-"""The packets of several captures as one table: who sends to whom, in which direction of the link, and where it was
+"""The packets of several captures as tables: who sends to whom, in which direction of the link, and where it was
 seen."""
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .. import _core
 from ..captures import CaptureReader
+from .sides import Side, Sides
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
 COLUMNS = [
     "time_ns", "interface", "flow", "backward", "protocol", "bytes", "payload_bytes", "dscp", "ecn", "seq", "ack",
-    "flags", "window", "tsval", "tsecr", "identity",
+    "flags", "window", "window_scale", "tsval", "tsecr", "identity",
 ]  # fmt: skip
-"""What is kept of a packet: 54 bytes."""
+"""What is kept of a packet: 57 bytes."""
 
-MOST = 600_000
-"""Packets of all captures together that are learnt from: with what is derived from them they stay below 300 MiB."""
+CHUNK, BATCH = 250_000, 32_768
+"""Packets of all captures together in a chunk, about: with all that is derived from one, memory stays below 300 MiB;
+and packets of one capture that are read at once."""
+
+LONGEST_NS = 600_000_000_000
+"""The longest time that a chunk takes up, about."""
+
+UNKNOWN = -1
 
 
-@dataclass(frozen=True)
+class _Source:
+    """A capture that is being read: its connections by the numbers that all captures together have, and whether each
+    is the other way round here."""
+
+    def __init__(self, number: int, path: str | Path, on_jump: str, batch: int) -> None:
+        self.number, self.path = number, path
+        self.reader = CaptureReader(path, columns=COLUMNS, on_jump=on_jump, batch=batch)
+        self.batches = iter(self.reader)
+        self.ids: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self.turned: NDArray[np.bool_] = np.zeros(1, bool)
+        self.pool: list[pl.DataFrame] = []
+        self.reached, self.taken, self.ended = 0, 0, False
+
+    @property
+    def rows(self) -> int:
+        return sum(batch.height for batch in self.pool)
+
+    def until(self, time: int) -> pl.DataFrame:
+        """What was read and happened until then; it is kept here no more."""
+        import polars as pl
+
+        whole = pl.concat(self.pool)
+        self.pool = [whole.filter(pl.col("time_ns") > time)]
+        return whole.filter(pl.col("time_ns") <= time)
+
+
 class Sightings:
-    """What the captures hold.
+    """Captures that are read side by side: an iterator over chunks in the order of time.
+
+    A row of a chunk is a packet at a place where it was seen. `flow` is its connection in `flows`; `down` is whether it
+    goes to the inside; `opened` whether the end sends it that sent first; `point` the place.
 
     Attributes:
-        packets: A row for each packet and place where it was seen, in the order of time. `flow` is the connection in
-            `flows`; `down` is whether it goes to the inside; `opened` whether the end sends it that sent first.
-        flows: A row for each connection: addresses, ports, protocol, `inside` (whether `source` is there).
-        remarks: What whoever reads the result must know of the captures.
+        remarks: What whoever reads the result must know of the captures; complete at their end.
     """
 
-    packets: pl.DataFrame
-    flows: pl.DataFrame
-    remarks: list[str]
+    def __init__(self, captures: Sequence[str | Path], inside: Sequence[str], on_jump: str) -> None:
+        """`inside`: prefixes of the addresses at home, if they are given.
 
+        Raises `ScenarioError`, also while they are read, when one is no capture, holds nothing of IP, or which side is
+        inside cannot be told; OSError.
+        """
+        batch = min(BATCH, CHUNK // (2 * len(captures)))
+        self._sides = Sides(inside)
+        self._sources = [_Source(number, path, on_jump, batch) for number, path in enumerate(captures)]
+        self._known: pl.DataFrame | None = None
+        self._inside: NDArray[np.int8] = np.zeros(0, np.int8)
+        self._first: NDArray[np.int8] = np.zeros(0, np.int8)
+        self.remarks: list[str] = []
 
-def read(captures: Sequence[str | Path], inside: Sequence[str], on_jump: str) -> Sightings:
-    """Read captures. `inside`: prefixes of the addresses at home, if they are given.
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        """The chunks."""
+        some = False
+        for packets in self._chunks():
+            told = self._told(packets)
+            if not told.is_empty():
+                some = True
+                yield told
+        if not some:
+            raise _core.ScenarioError("no connection has one end inside: say with --inside which addresses are")
+        if missed := int((self._inside == UNKNOWN).sum()):
+            self.remarks.append(f"{missed} connections do not cross from inside to outside and are left out")
 
-    Raises `ScenarioError` when one is no capture, holds nothing of IP, or which side is inside cannot be told; OSError.
-    """
-    import polars as pl
+    @property
+    def flows(self) -> pl.DataFrame:
+        """A row for each connection so far: its number `id`, addresses, ports, protocol, `inside` (whether `source` is
+        there), and the name that a client asked for."""
+        import polars as pl
 
-    nets = [_network(text) for text in inside]
-    tables, flows, remarks, room = [], [], [], MOST
-    for number, capture in enumerate(captures):
-        reader, taken = CaptureReader(capture, columns=COLUMNS, on_jump=on_jump), 0
-        parts, share = [], room // (len(captures) - number)
-        for batch in reader:
-            batch = batch.filter(pl.col("flow") > 0)
-            parts.append(batch.head(share - taken))
-            taken += parts[-1].height
-            if taken >= share:
-                remarks.append(f"{capture}: the first {taken} packets are learnt from")
-                break
-        room -= taken
-        if reader.damage is not None:
-            remarks.append(f"{capture}: {reader.damage}; what comes before is learnt from")
-        if not reader.times_kept:
-            remarks.append(f"{capture}: times leap, or are out of order: delays are those of no network")
-        if not taken:
-            raise _core.ScenarioError(f"{capture}: holds no packet of IP that can be told apart")
-        mark = pl.lit(number, pl.UInt32).alias("capture")
-        tables.append(pl.concat(parts).with_columns(mark))
-        flows.append(reader.flows.with_columns(mark))
-    known = _joined(pl.concat(flows))
-    sides, said = _inside(known, nets)
-    remarks += said
-    known = known.with_columns(inside=pl.Series(sides, dtype=pl.Boolean))
-    named = (
-        known.explode("seen").unnest("seen").select("capture", old="flow", flow="id", turned="turned", inside="inside")
-    )
-    first = pl.col("forth").first().over("flow")
-    packets = (
-        pl.concat(tables)
-        .rename({"flow": "old"})
-        .join(named.with_columns(pl.col("old").cast(pl.UInt32)), on=["capture", "old"])
-        .filter(pl.col("inside").is_not_null())
-        .with_columns(
-            forth=(pl.col("backward") == 1) == pl.col("turned"), point=pl.col("capture") * 64 + pl.col("interface") % 64
+        assert self._known is not None
+        found = []
+        for source in self._sources:
+            named = source.reader.flows.select("flow", "server_name").filter(pl.col("server_name") != "")
+            found.append(named.select("server_name").with_columns(id=pl.Series(source.ids[named["flow"].to_numpy()])))
+        names = pl.concat(found).unique("id", keep="first", maintain_order=True)
+        sides = pl.Series("inside", self._inside[: self._known.height])
+        inside = pl.when(sides != UNKNOWN).then(sides == 1)
+        return self._known.drop("key", "low_first").with_columns(inside=inside).join(names, on="id", how="left")
+
+    def _chunks(self) -> Iterator[pl.DataFrame]:
+        """Packets of all captures, in the order of time within half a second, as captures are."""
+        import polars as pl
+
+        while True:
+            open_ones = [source for source in self._sources if not source.ended]
+            rows = sum(source.rows for source in self._sources)
+            if not open_ones and not rows:
+                return
+            # Nothing earlier will come, from any of them.
+            horizon = min((source.reached for source in open_ones), default=None)
+            firsts = (int(batch["time_ns"][0]) for source in self._sources for batch in source.pool if batch.height)
+            start = min(firsts, default=0)
+            last = start + LONGEST_NS
+            if horizon is not None and (horizon < start or (rows < CHUNK and horizon < last)):
+                self._pull(min(open_ones, key=lambda source: source.reached))
+                continue
+            until = last if horizon is None else min(horizon, last)
+            # The order of captures stays where times are equal.
+            parts = [source.until(until) for source in self._sources if source.pool]
+            yield pl.concat(parts).sort("time_ns", maintain_order=True)
+
+    def _pull(self, source: _Source) -> None:
+        """Read on in a capture."""
+        import polars as pl
+
+        batch = next(source.batches, None)
+        if batch is None:
+            source.ended = True
+            if source.reader.damage is not None:
+                self.remarks.append(f"{source.path}: {source.reader.damage}; what comes before is learnt from")
+            if not source.reader.times_kept:
+                self.remarks.append(f"{source.path}: times leap, or are out of order: delays are those of no network")
+            if not source.taken:
+                raise _core.ScenarioError(f"{source.path}: holds no packet of IP that can be told apart")
+            return
+        batch = batch.filter(pl.col("flow") > 0)
+        if batch.is_empty():
+            return
+        flow = batch["flow"].to_numpy()
+        if int(flow.max()) >= len(source.ids):
+            self._meet(source)
+        source.taken += batch.height
+        source.reached = max(source.reached, int(batch["time_ns"].max()))  # type: ignore[arg-type]
+        forth = (batch["backward"].to_numpy() == 1) == source.turned[flow]
+        source.pool.append(
+            batch.drop("backward", "interface", "flow").with_columns(
+                pl.Series("flow", source.ids[flow]),
+                pl.Series("forth", forth),
+                (batch["interface"] % 64 + source.number * 64).cast(pl.UInt16).alias("point"),
+            )
         )
-        .with_columns(down=pl.col("forth") != pl.col("inside"))
-        .sort("time_ns", maintain_order=True)
+
+    def _meet(self, source: _Source) -> None:
+        """Give new connections of a capture the numbers that they have in others, or new ones."""
+        import polars as pl
+
+        low = pl.concat_str("source", pl.lit(" "), pl.col("source_port").fill_null(0))
+        high = pl.concat_str("destination", pl.lit(" "), pl.col("destination_port").fill_null(0))
+        ends = pl.concat_str(pl.min_horizontal(low, high), pl.lit(" "), pl.max_horizontal(low, high), "protocol")
+        fresh = source.reader.flows_after(len(source.ids) - 1).select(
+            "source", "source_port", "destination", "destination_port", "protocol",
+            key=ends.hash(), low_first=low <= high,
+        )  # fmt: skip
+        if self._known is None:
+            self._known = fresh.clear().with_row_index("id")
+        new = fresh.join(self._known, on="key", how="anti").unique("key", keep="first", maintain_order=True)
+        self._known = pl.concat([self._known, new.with_row_index("id", offset=self._known.height)])
+        met = fresh.select("key", "low_first").join(
+            self._known.select("key", "id", known="low_first"), on="key", how="left", maintain_order="left"
+        )
+        source.ids = np.concatenate([source.ids, met["id"].to_numpy()])
+        source.turned = np.concatenate([source.turned, (met["low_first"] != met["known"]).to_numpy()])
+
+    def _told(self, packets: pl.DataFrame) -> pl.DataFrame:
+        """Packets with their directions; without those that do not cross the link."""
+        import polars as pl
+
+        assert self._known is not None
+        new = self._known[len(self._inside) :]
+        sides: list[Side] = self._sides.of(list(zip(new["source"], new["destination"], strict=True)))
+        self._inside = np.concatenate(
+            [self._inside, np.array([UNKNOWN if side is None else side for side in sides], np.int8)]
+        )
+        self._first = np.concatenate([self._first, np.full(len(sides), UNKNOWN, np.int8)])
+        inside = self._inside[packets["flow"].to_numpy()]
+        packets = packets.with_columns(pl.Series("inside", inside)).filter(pl.col("inside") != UNKNOWN)
         # A capture may have begun with an answer: who opened is who is seen first in any.
-        .with_columns(opened=pl.col("forth") == first)
-        .drop("old", "turned", "backward", "capture", "interface", "inside", "forth")
-    )
-    if packets.is_empty():
-        raise _core.ScenarioError("no connection has one end inside: say with --inside which addresses are")
-    return Sightings(packets, known.drop("seen"), remarks)
-
-
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise _core.ScenarioError(f'inside = "{text}": an address or a prefix, such as 192.168.0.0/16') from None
-
-
-def _joined(flows: pl.DataFrame) -> pl.DataFrame:
-    """The connections of all captures, each once, with the numbers that it has in each and whether it is the other way
-    round there."""
-    import polars as pl
-
-    low = pl.concat_str("source", pl.lit(" "), pl.col("source_port").fill_null(0))
-    high = pl.concat_str("destination", pl.lit(" "), pl.col("destination_port").fill_null(0))
-    return (
-        flows.with_columns(low=pl.min_horizontal(low, high), high=pl.max_horizontal(low, high), first=low)
-        .with_columns(start=pl.col("first").first().over("low", "high", "protocol"))
-        .with_columns(seen=pl.struct("capture", "flow", turned=pl.col("first") != pl.col("start")))
-        .group_by("low", "high", "protocol", maintain_order=True)
-        .agg(pl.col("source", "source_port", "destination", "destination_port").first(), "seen")
-        .drop("low", "high")
-        .with_row_index("id")
-    )
-
-
-def _inside(
-    flows: pl.DataFrame, nets: list[ipaddress.IPv4Network | ipaddress.IPv6Network]
-) -> tuple[list[bool | None], list[str]]:
-    """Whether the first packet of each connection comes from inside; None where that cannot be told; and what to
-    say."""
-    ends = list(zip(flows["source"], flows["destination"], strict=True))
-    if nets:
-
-        def of(address: str) -> bool:
-            return any(ipaddress.ip_address(address) in net for net in nets)
-    else:
-        counts: dict[str, int] = {}
-        for pair in ends:
-            for address in set(pair):
-                counts[address] = counts.get(address, 0) + 1
-        common = [address for address, count in counts.items() if count == len(ends)]
-        if len(ends) > 1 and len(common) == 1:
-            host = common[0]
-
-            def of(address: str) -> bool:
-                return address == host
-        else:
-
-            def of(address: str) -> bool:
-                about = ipaddress.ip_address(address)
-                return about.is_private or about.is_link_local
-
-    sides = [None if of(source) == of(destination) else of(source) for source, destination in ends]
-    if all(side is None for side in sides):
-        raise _core.ScenarioError(
-            "which side of the link is inside cannot be told from the addresses: say it with --inside, such as "
-            "--inside 192.168.0.0/16"
-        )
-    missed = sum(side is None for side in sides)
-    said = [f"{missed} connections do not cross from inside to outside and are left out"] if missed else []
-    return sides, said
+        firsts = packets.group_by("flow").agg(pl.col("forth").first())
+        flow, forth = firsts["flow"].to_numpy(), firsts["forth"].to_numpy()
+        fresh = self._first[flow] == UNKNOWN
+        self._first[flow[fresh]] = forth[fresh]
+        first = pl.Series(self._first[packets["flow"].to_numpy()] == 1)
+        return packets.with_columns(
+            down=pl.col("forth") != (pl.col("inside") == 1), opened=pl.col("forth") == first
+        ).drop("forth", "inside")

@@ -65,7 +65,7 @@ def totals(packets: pl.DataFrame) -> pl.DataFrame:
     """A row for each connection and direction, of packets that were each seen once in it."""
     import polars as pl
 
-    gap = pl.col("time_ns").diff()
+    gap = pl.col("time_ns").diff().cast(pl.Float64)
     return packets.group_by("flow", "down", maintain_order=True).agg(
         protocol=pl.col("protocol").first(),
         packets=pl.len(),
@@ -73,10 +73,9 @@ def totals(packets: pl.DataFrame) -> pl.DataFrame:
         data=pl.col("payload_bytes").cast(pl.Int64).sum(),
         first=pl.col("time_ns").first(),
         last=pl.col("time_ns").last(),
-        size=pl.col("bytes").mode().max(),
-        sizes=pl.col("bytes").n_unique(),
-        gap_ns=gap.mean(),
-        gap_deviation=gap.std() / gap.mean(),
+        least=pl.col("bytes").min(),
+        most=pl.col("bytes").max(),
+        gaps_squared=(gap * gap).sum(),
         dscp=pl.col("dscp").mode().min(),
         ecn=(pl.col("ecn").fill_null(0) > 0).any(),
         syn=(pl.col("flags").fill_null(0) & 2 > 0).any(),
@@ -84,12 +83,34 @@ def totals(packets: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def turns(packets: pl.DataFrame) -> pl.DataFrame:
-    """How often the direction of data changes, for each connection of TCP."""
+def joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """Totals of parts of a capture, one after the other, as those of all; and the mean gap between packets and by which
+    part of it gaps deviate."""
     import polars as pl
 
-    data = packets.filter(pl.col("protocol") == 6, pl.col("payload_bytes") > 0)
-    return data.group_by("flow").agg(turns=(pl.col("down") != pl.col("down").shift()).sum())
+    key = ["flow", "down"]
+    between = (pl.col("first") - pl.col("last").shift().over(key)).cast(pl.Float64).fill_null(0)
+    gaps, mean = pl.col("packets") - 1, pl.col("gap_ns")
+    return (
+        pl.concat(parts)
+        .with_columns(between=between)
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.col("protocol").first(),
+            pl.col("packets", "bytes", "data", "gaps_squared").sum(),
+            pl.col("first").min(),
+            pl.col("last").max(),
+            pl.col("least").min(),
+            pl.col("most").max(),
+            pl.col("ecn", "syn", "ended").any(),
+            dscp=pl.col("dscp").sort_by("packets").last(),
+            between=(pl.col("between") * pl.col("between")).sum(),
+        )
+        .with_columns(gap_ns=(pl.col("last") - pl.col("first")) / gaps)
+        .with_columns(variance=(pl.col("gaps_squared") + pl.col("between") - gaps * mean * mean).clip(0) / (gaps - 1))
+        .with_columns(gap_deviation=pl.col("variance").sqrt() / mean)
+        .drop("gaps_squared", "between", "variance")
+    )
 
 
 def transfers(sums: pl.DataFrame, changes: pl.DataFrame, rtts: dict[int, float], begun: int, ended: int) -> list[Group]:
@@ -181,7 +202,7 @@ def datagrams(
 def _source(row: dict[str, Any]) -> dict[str, Any]:
     """The source that sends as this flow does."""
     mean = row["bytes"] / row["packets"]
-    size = row["size"] if row["sizes"] == 1 else round(mean)
+    size = row["most"] if row["least"] == row["most"] else round(mean)
     keys: dict[str, Any] = {"packet_size": f"{size} B"}
     deviation = row["gap_deviation"] or 0.0
     if row["dscp"]:
@@ -199,7 +220,7 @@ def _name(row: dict[str, Any], ports: set[int], rates: dict[bool, float]) -> str
         return EXPEDITED[row["dscp"]]
     for port in sorted(ports & PORTS.keys()):
         return PORTS[port]
-    if row["bps"] <= CALL_BPS and row["size"] <= CALL_BYTES:
+    if row["bps"] <= CALL_BPS and row["bytes"] <= CALL_BYTES * row["packets"]:
         return "call"
     link = rates.get(row["down"])
     if link is not None and row["bps"] > link / 3:

@@ -11,6 +11,7 @@
 //! | [`timed`] | a capture with its times |
 //! | [`table`] | a capture as a table of packets, in batches |
 //! | [`tcp`] | what a header of TCP says |
+//! | [`hello`] | the name that a client asks for as it opens TLS |
 //! | [`flows`] | the flows and what each has met, in bounded memory |
 //! | [`link`] | the link that they cross, and what is counted there |
 //! | [`delays`] | how long packets waited, in little memory |
@@ -24,6 +25,7 @@
 
 pub mod delays;
 pub mod flows;
+pub mod hello;
 pub mod layers;
 pub mod link;
 pub mod merged;

@@ -1,7 +1,8 @@
 //! A capture as a table: a row for each packet, in batches, so that memory does not grow with the capture; and a row for each
-//! connection. Nothing of what packets carry is kept.
+//! connection. Nothing of what packets carry is kept but the names of servers that clients ask for.
 
 use super::flows::Flows;
+use super::hello::server_name;
 use super::packet::{Tuple, Whose, carried, decode};
 use super::reader::{Damage, Record};
 use super::run::Progress;
@@ -54,6 +55,12 @@ impl Header {
     }
 }
 
+/// A connection, and the name that its client asked for.
+struct Connection {
+    tuple: Tuple,
+    name: Option<Box<str>>,
+}
+
 /// A capture that is being read as a table.
 pub struct Table<R: Read> {
     source: Timed<R>,
@@ -61,7 +68,7 @@ pub struct Table<R: Read> {
     keys: Flows,
     /// For each hash of a direction its connection, from 1, and whether that direction is not that of its first packet.
     index: BTreeMap<u64, (u32, bool)>,
-    connections: Vec<Tuple>,
+    connections: Vec<Connection>,
     most: usize,
     rows: Vec<Row>,
     ended: bool,
@@ -127,10 +134,10 @@ impl<R: Read> Table<R> {
         packets(&std::mem::take(&mut self.rows))
     }
 
-    /// The connections so far.
+    /// The connections so far, without so many that came first.
     #[must_use]
-    pub fn connections(&self) -> ResultTable {
-        connections(&self.connections)
+    pub fn connections(&self, but: usize) -> ResultTable {
+        connections(self.connections.get(but..).unwrap_or_default(), but)
     }
 }
 
@@ -138,7 +145,7 @@ impl<R: Read> Table<R> {
 struct Connections<'a> {
     keys: &'a mut Flows,
     index: &'a mut BTreeMap<u64, (u32, bool)>,
-    connections: &'a mut Vec<Tuple>,
+    connections: &'a mut Vec<Connection>,
     most: usize,
 }
 
@@ -162,6 +169,11 @@ impl Connections<'_> {
             (None, 17 | 136) => 8,
             _ => 0,
         };
+        if let (Some(connection), Some(name)) =
+            (self.connections.get_mut((flow as usize).wrapping_sub(1)), tcp.and_then(|tcp| opening(&tcp, payload)))
+        {
+            connection.name.get_or_insert(name);
+        }
         let header = ip.and_then(Header::read);
         let data = payload.get(head as usize..).unwrap_or_default();
         Row {
@@ -185,7 +197,7 @@ impl Connections<'_> {
         }
         let ports = tuple.ports.map(|(from, to)| (to, from));
         let back = Tuple { source: tuple.destination, destination: tuple.source, ports, ..tuple };
-        self.connections.push(tuple);
+        self.connections.push(Connection { tuple, name: None });
         let number = self.connections.len() as u32;
         self.index.insert(self.keys.key(&back), (number, true));
         self.index.insert(key, (number, false));
@@ -216,6 +228,11 @@ impl Connections<'_> {
         }
         self.keys.hash(&bytes[..at])
     }
+}
+
+/// The name that a segment asks for.
+fn opening(tcp: &Tcp, segment: &[u8]) -> Option<Box<str>> {
+    segment.get(usize::from(tcp.length)..).and_then(server_name).map(String::into_boxed_str)
 }
 
 /// When a packet was recorded: its own time where that is a little out of order, and the time of its arrival where times leap.
@@ -307,14 +324,14 @@ fn packets(rows: &[Row]) -> ResultTable {
 }
 
 /// The connections as a table.
-fn connections(known: &[Tuple]) -> ResultTable {
-    let text = |cell: fn(&Tuple) -> String| known.iter().map(cell).collect::<Vec<String>>();
+fn connections(known: &[Connection], but: usize) -> ResultTable {
+    let text = |cell: fn(&Tuple) -> String| known.iter().map(|known| cell(&known.tuple)).collect::<Vec<String>>();
     let port = |which: fn((u16, u16)) -> u16| {
-        known.iter().map(move |tuple| tuple.ports.map_or(f64::NAN, |ports| f64::from(which(ports))))
+        known.iter().map(move |known| known.tuple.ports.map_or(f64::NAN, |ports| f64::from(which(ports))))
     };
     let (from, to) = (text(|tuple| tuple.source.to_string()), text(|tuple| tuple.destination.to_string()));
     let protocol = text(Tuple::protocol_text);
-    let numbers = Cells::I64((1..=known.len() as i64).collect());
+    let numbers = Cells::I64((1..=known.len() as i64).map(|number| number + but as i64).collect());
     let doc = "number of the connection, from 1 in the order of appearance";
     ResultTable {
         name: "flows",
@@ -326,6 +343,11 @@ fn connections(known: &[Tuple]) -> ResultTable {
             strs("destination", "address that its first packet goes to", to.iter().map(String::as_str)),
             f64s("destination_port", "", "port of it; missing without ports", port(|ports| ports.1)),
             strs("protocol", "protocol above IP", protocol.iter().map(String::as_str)),
+            strs(
+                "server_name",
+                "name that its client asked for with TLS, as far as one segment has it; empty without",
+                known.iter().map(|known| known.name.as_deref().unwrap_or_default()),
+            ),
         ],
     }
 }
@@ -333,5 +355,5 @@ fn connections(known: &[Tuple]) -> ResultTable {
 /// The tables without rows, for declarations.
 #[must_use]
 pub fn declared() -> Vec<ResultTable> {
-    vec![packets(&[]), connections(&[])]
+    vec![packets(&[]), connections(&[], 0)]
 }

@@ -1,0 +1,169 @@
+"""Captures of any length in bounded memory: what is kept of each chunk, and which stretch is learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import exchanges, round_trips, traffic
+from .passage import passage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Ways = dict[bool, tuple[pl.DataFrame, pl.DataFrame]]
+
+MINUTE_NS = 60_000_000_000
+"""Chunks around the busiest one are learnt from, too, as long as all together take up no more time."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is kept of a chunk: times of its first and last packet; bytes in it; what connections sent
+    (`traffic.totals`, `exchanges.Exchanges.units`), opened, and their round trips for data in either direction."""
+
+    begun: int
+    ended: int
+    bytes: int
+    totals: pl.DataFrame
+    units: pl.DataFrame
+    opened: pl.DataFrame
+    legs: dict[bool, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The stretch that is learnt from: the packets of its busiest chunk, and its parts joined; how long it is, and how
+    long all captures together are."""
+
+    packets: pl.DataFrame
+    parts: list[Part]
+    all_ns: int
+    begun_ns: int
+
+    @property
+    def begun(self) -> int:
+        """When it begins."""
+        return self.parts[0].begun
+
+    @property
+    def ended(self) -> int:
+        """When it ends."""
+        return self.parts[-1].ended
+
+    @property
+    def totals(self) -> pl.DataFrame:
+        """See `traffic.totals`."""
+        return traffic.joined([part.totals for part in self.parts])
+
+    @property
+    def units(self) -> pl.DataFrame:
+        """See `exchanges.Exchanges.units`."""
+        return exchanges.joined([part.units for part in self.parts])
+
+    @property
+    def opened(self) -> dict[int, int]:
+        """When connections were opened."""
+        import polars as pl
+
+        found = pl.concat(part.opened for part in self.parts).group_by("flow").agg(pl.col("time_ns").min())
+        return dict(found.iter_rows())
+
+    def legs(self, down: bool) -> pl.DataFrame:
+        """The shortest round trips of connections whose data goes in this direction."""
+        import polars as pl
+
+        shortest = [pl.col(name).min() for name in ("far_ns", "near_ns")]
+        found = pl.concat(part.legs[down] for part in self.parts).group_by("flow").agg(shortest)
+        return found.with_columns(rtt_ns=pl.col("far_ns") + pl.col("near_ns")).sort("flow")
+
+    @property
+    def remarks(self) -> list[str]:
+        """What of the captures is left out."""
+        found = []
+        if self.ended - self.begun < self.all_ns:
+            found.append(
+                f"learnt from the busiest {(self.ended - self.begun) / 1e9:.1f} s of {self.all_ns / 1e9:.1f} s, "
+                f"which begin after {(self.begun - self.begun_ns) / 1e9:.1f} s"
+            )
+        if len(self.parts) > 1:
+            short = (int(self.packets["time_ns"].max()) - int(self.packets["time_ns"].min())) / 1e9  # type: ignore[arg-type]
+            found.append(f"link, queue and congestion control are from the busiest {short:.1f} s of these")
+        return found
+
+
+def busiest(chunks: Iterable[pl.DataFrame]) -> Stretch:
+    """The chunk with the most bytes, and those around it that are in the same minute."""
+    sent = exchanges.Exchanges()
+    recent: list[Part] = []
+    taken: list[Part] = []
+    heaviest, packets = -1, None
+    places: dict[bool, tuple[int, int]] = {}
+    first: Part | None = None
+    last: Part | None = None
+    for chunk in chunks:
+        previous, part = last, _part(chunk, sent, places)
+        first, last = first or part, part
+        recent = [each for each in recent if part.ended - each.begun <= MINUTE_NS // 2] + [part]
+        if part.bytes > heaviest:
+            heaviest, packets, taken = part.bytes, chunk, list(recent)
+        elif taken[-1] is previous and part.ended - taken[0].begun <= MINUTE_NS:
+            taken.append(part)
+    assert packets is not None
+    assert first is not None
+    assert last is not None
+    return Stretch(packets, taken, last.ended - first.begun, first.begun)
+
+
+def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: dict[bool, tuple[int, int]]) -> Part:
+    """What is kept of a chunk. `places`: where packets of each direction are seen before the queue and behind it, as
+    far as that is known."""
+    import polars as pl
+
+    ways = split(chunk, places)
+    once = pl.concat([chunk.clear(), *(before for before, _ in ways.values())]).sort("time_ns", maintain_order=True)
+    return Part(
+        int(chunk["time_ns"][0]), int(chunk["time_ns"][-1]), int(chunk["bytes"].sum()),
+        traffic.totals(once), sent.units(once), exchanges.opened(once),
+        {down: _legs(ways, down) for down in (True, False)},
+    )  # fmt: skip
+
+
+def split(chunk: pl.DataFrame, places: dict[bool, tuple[int, int]]) -> Ways:
+    """The packets of each direction where they are seen first, and last; it adds to `places`."""
+    import polars as pl
+
+    ways = {}
+    for down in (True, False):
+        packets = chunk.filter(pl.col("down") == down)
+        if packets.is_empty():
+            continue
+        if down not in places:
+            places[down] = _places(packets)
+        before, behind = (packets.filter(pl.col("point") == point) for point in places[down])
+        if not before.is_empty():
+            ways[down] = before, behind
+    return ways
+
+
+def _places(packets: pl.DataFrame) -> tuple[int, int]:
+    """Where packets of a direction are seen first, and last."""
+    import polars as pl
+
+    counts = packets.group_by("point").len().sort("len", "point")["point"].to_list()
+    if passage(packets) is None:
+        return counts[-1], counts[-1]
+    # The same packet is seen earlier before the queue.
+    first = packets.group_by("flow", "identity").agg(pl.col("point").first(), pl.len()).filter(pl.col("len") > 1)
+    before = first.group_by("point").len().sort("len")["point"].to_list()[-1]
+    return before, next(place for place in sorted(counts) if place != before)
+
+
+def _legs(ways: Ways, down: bool) -> pl.DataFrame:
+    """Base round trips around the link, where both directions were captured."""
+    import polars as pl
+
+    if len(ways) < 2:
+        return pl.DataFrame(schema={"flow": pl.UInt32, "far_ns": pl.Int64, "near_ns": pl.Int64, "rtt_ns": pl.Int64})
+    return round_trips.legs(*ways[down], *ways[not down])
