@@ -85,7 +85,7 @@ def test_the_command_prints_writes_and_tells_that_senders_do_not_react(sluicegat
     assert len(largest) == 3
     assert "10.77.0.1:40005 > 10.77.0.2:5005 udp" in largest[0]
     assert any("smaller flows" in line for line in lines)
-    assert "A recorded sender does not react" in done.stdout
+    assert "Recorded senders do not react" in done.stdout
     summary = json.loads((tmp_path / "out/new/summary.json").read_text("utf-8"))
     assert (summary["seed"], summary["version"]) == (7, sg.__version__)
     assert summary["replay"]["queue"]["candidates"] == 2
@@ -406,7 +406,7 @@ def test_a_jump_under_one_of_several_disciplines_leaves_nothing(tmp_path: Path) 
 def test_help_has_examples(sluicegate: Program) -> None:
     text = " ".join(sluicegate("replay", "--help").stdout.split())
     assert 'sluicegate replay day.pcap --rate "10 Mbit/s" --discipline' in text
-    assert "A recorded sender does not react" in text
+    assert "Recorded senders do not react" in text
 
 
 # --- streaming ---------------------------------------------------------------------------------
@@ -498,5 +498,5 @@ def test_the_table_names_flows_whole_on_a_narrow_terminal(sluicegate: Program) -
 
 def test_help_says_what_several_disciplines_exclude(sluicegate: Program) -> None:
     text = " ".join(sluicegate("replay", "--help").stdout.split())
-    assert "Not with --write, nor from standard input." in text
+    assert "Not with --write or standard input." in text
     assert "as pcapng. One discipline only." in text
