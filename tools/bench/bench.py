@@ -227,20 +227,20 @@ def disciplines(pair: Path) -> Part:
         cost = {"ns": ns, "instructions": own, "ratio_to_drop_tail": ns / base, "ns_with_loop": least[name]}
         result[kind][name] = cost
     note = (
-        "One enqueue and one dequeue through the trait object, and the question when it wants to be woken; 40 packets "
-        "of 33 flows queued, thresholds of 30 and 60. The least of five runs. The loop that makes the packets, moves "
-        f"the clock and provides the context takes {least[loop]:.1f} ns and {digits(counts[loop], 0)} instructions by "
-        "itself; it is taken off, but for the last column."
+        "One enqueue, one dequeue and one call of `next_wakeup` through the trait object, with 40 packets of 33 flows "
+        "queued and thresholds of 30 and 60. The fastest of five runs. The loop that makes the packets, advances the "
+        f"clock and provides the context takes {least[loop]:.1f} ns and {digits(counts[loop], 0)} instructions; only "
+        "the last column includes it."
     )
     active_note = (
-        "The same with N active flows, NAME@N: a packet of each is queued, 40 at least, as far as the discipline lets "
-        "it; the link is as much faster, so that each flow sends as often; thresholds are 3/4 and 3/2 of what is "
-        "queued; tables are as large as their ranges allow, up to 100,000. Measured when the state of the flows is "
-        "filled."
+        "The same with N active flows, NAME@N. A packet of each is queued, at least 40 in all, if the discipline "
+        "permits. The link is faster in proportion, so that each flow sends as often. Thresholds are 3/4 and 3/2 of "
+        "the queue; tables are as large as their ranges allow, up to 100,000. Measured after the state of all flows "
+        "exists."
     )
     overload_note = (
-        "One arrival and half a departure, NAME!N: N flows send a packet each in turn, twice what the link sends, into "
-        "a buffer of N packets, which is full unless the discipline drops enough before; tables as above."
+        "One arrival and half a departure, NAME!N. N flows send a packet each in turn, twice as fast as the link, into "
+        "a buffer of N packets, which is full unless the discipline drops enough before. Tables as above."
     )
     columns = ["", "ns", "instructions", "to Drop Tail", "ns with the loop"]
     tables = [
@@ -276,8 +276,8 @@ def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
              round(held / flows)]
         )  # fmt: skip
     note = (
-        "NewReno flows over RED at 1 Mbit/s for each flow, thresholds in proportion, with set-up and slow start; the "
-        "least of three runs, one with more than 10,000 flows."
+        "NewReno flows over RED at 1 Mbit/s per flow, with thresholds in proportion, including set-up and slow start. "
+        "The fastest of three runs; one run with more than 10,000 flows."
     )
     columns = ["flows", "packets", "CPU s", "ns per packet", "to 10 flows", "peak memory, MiB", "bytes per flow"]
     return [table(title, note, columns, rows)], result
@@ -294,8 +294,8 @@ def web(scenario: Path) -> Part:
     ns, held = seconds / sent * 1e9, runs[-1][3] * 1024
     result: dict[str, object] = {"ns_per_packet": ns, "packets": sent, "peak_memory_bytes": held}
     note = (
-        "DCN 2004's web users at 105 % of 100 Mbit/s in both directions under DCN, transfers of a few packets each; of "
-        f"the difference of runs of {WEB_SECONDS[0]} and {WEB_SECONDS[1]} seconds. Packets are those that left a link."
+        "DCN 2004's web users at 105 % of 100 Mbit/s in both directions under DCN, with transfers of a few packets. "
+        f"The difference of runs of {WEB_SECONDS[0]} and {WEB_SECONDS[1]} seconds. Packets are those that left a link."
     )
     row = [sum(paper_run.USERS), sent, round(ns), round(events / sent, 2), round(held / 2**20, 1)]
     columns = ["users", "packets", "ns per packet", "events per packet", "peak memory, MiB"]
@@ -306,7 +306,7 @@ def costs() -> Part:
     """What the gate watches."""
     found: dict[str, object] = {**gate.measure()}
     rows: list[list[object]] = [[*name.rsplit(", ", 1), cost] for name, cost in found.items()]
-    note = "Marginal: of the difference of two runs. `make bench-gate` watches them."
+    note = "Marginal costs: the difference of two runs. `make bench-gate` fails if they grow."
     return [table("What a packet and a flow cost", note, ["", "", "cost"], rows)], found
 
 
@@ -328,7 +328,7 @@ def places(scenario: Path) -> Part:
         changes[rate] = change = kept / without - 1
         rows.append([f"{rate} times the link", without, kept, f"{change:+.2%}"])
     note = (
-        f"Instructions of whole runs of choke2004 with the series that a run keeps by default: at most "
+        f"Instructions of complete runs of choke2004 with the default series: at most "
         f"{ALLOWED_PROBE:.0%} more. Tables for Python are not counted."
     )
     return [table("Places in the queue", note, ["UDP", "without", "kept every 97.3 ms", "change"], rows)], changes
