@@ -171,7 +171,7 @@ def test_the_page_has_controllers_and_what_is_asked(made: tuple[sg.Evaluation, P
         ("cubic:nothing=3", "nothing"),
         ("mine.rs:Mine", "runs in a Rust program"),
         ("quinn:cubic", '"quinn": not known'),
-        ("all,cubic", "all stands alone"),
+        ("all,cubic", "all includes every one"),
         ("", "the name is missing"),
     ],
 )

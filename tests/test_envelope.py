@@ -529,7 +529,7 @@ def test_check_and_recommend_tell_of_ones_own_with_its_values(
     some = ("--disciplines", f"{label},codel", "--seeds", "1", "--set", "run.duration=3 s", "--envelopes", "out")
     done = sluicegate("recommend", "s.toml", *some)
     assert (done.returncode, said in done.stdout) == (0, True), done.stderr
-    missing = "hold none of short.py:Short with these values, but of short.py:Short:target_ms=200"
+    missing = "have none for short.py:Short with these values, only for short.py:Short:target_ms=200"
     assert missing in sluicegate("check", "s.toml", "--envelopes", "out").stderr
     done = sluicegate("recommend", "s.toml", "--disciplines", "short.py:Short,codel", *some[2:])
     assert missing in done.stdout, done.stderr

@@ -523,7 +523,7 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ((), {}, sg.ScenarioError, 'name at least one, such as choke or my.py:MyAqm, or "all"'),
         ("chok", {}, sg.ScenarioError, 'discipline "chok": .*did you mean "choke"'),
         ("red:min_ht=4", {}, sg.ScenarioError, 'did you mean "min_th"'),
-        ("all,red", {}, sg.ScenarioError, "all stands alone: leave red out"),
+        ("all,red", {}, sg.ScenarioError, "all includes every one: leave red out"),
         ("drr", {}, sg.ScenarioError, 'discipline "drr": holds classes of traffic'),
         ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
         ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),

@@ -149,7 +149,7 @@ def _subjects(suite: Suite, listed: Any) -> list[Subject]:
     the suite has a place for."""
     if isinstance(listed, str) and listed != "all" and "all" in (parts := [part.strip() for part in listed.split(",")]):
         others = ", ".join(part for part in parts if part != "all")
-        raise _core.ScenarioError(f"{suite.subject}s: all stands alone: leave {others} out")
+        raise _core.ScenarioError(f"{suite.subject}s: all includes every one: leave {others} out")
     if suite.subject == "controller":
         return [*controllers(listed)]
     if not listed:

@@ -69,7 +69,7 @@ def little_room(traffic: Traffic) -> Iterator[str]:
         trip = typical_rtt_ns(there)
         product = trip / place.time_ns(packet)  # in packets
         room = product / flows if per_flow else product / math.sqrt(flows)
-        harm = "the link falls idle now and then"
+        harm = "the link is idle at times"
         if key == "limit" and all(group.flow["algorithm"] == TWICE for group in there if is_lasting_tcp(group)):
             room, harm = product * min(flows, 2), "BBR loses packets"
         if in_bytes(queue[key], packet) < least * room * packet:
@@ -107,8 +107,8 @@ def short_packets(traffic: Traffic) -> Iterator[str]:
         if sent > MOST_PACKETS * counted:
             yield (
                 f"queue.max_packet = {queue['max_packet']}: the flows of {place.name} send shorter packets, "
-                f"{sent / counted:.1f} times as many as REM counts on, which it takes for an overload: the link falls "
-                f"idle, or packets are lost without need; set mode = byte"
+                f"{sent / counted:.1f} times as many as REM expects, which it takes for an overload: the link is idle "
+                f"at times, or packets are dropped without need; set mode = byte"
             )
             return
 
@@ -142,7 +142,7 @@ def large_steps(traffic: Traffic) -> Iterator[str]:
             )
             yield (
                 f"queue.{what} is {step / lived_with:.0f} times the drop probability that {flows} TCP "
-                f"flow{'s' if flows > 1 else ''} with windows of {window:.0f} packets live with on {place.name}: the "
-                f"link falls idle after each; {fix}"
+                f"flow{'s' if flows > 1 else ''} with windows of {window:.0f} packets have on {place.name}: the link "
+                f"is idle after each step; {fix}"
             )
             return

@@ -47,7 +47,7 @@ def beyond(traffic: Traffic, own: Mapping[str, Envelope] | None = None) -> Itera
 def missing(label: str, own: Mapping[str, Envelope]) -> str:
     """What to say where the envelopes that were given have none of a discipline of one's own."""
     there = ", ".join(own)
-    return f"the envelopes that were given hold none of {label} with these values, but of {there}"
+    return f"the given envelopes have none for {label} with these values, only for {there}"
 
 
 def outside(envelope: Envelope, place: Place, there: Sequence[Group]) -> Distance | None:

@@ -79,7 +79,7 @@ def windows(traffic: Traffic) -> Iterator[str]:
         yield (
             f"{group.label}: a window of {amount(group.flow['window'])} holds {each} at {rate_text(group.cap_bps)} "
             f"with a base round trip of {span(group.path.rtt.typical_ns)}; its share of the path is "
-            f"{rate_text(share)}, so the window decides and not the queue; set window to more than {needed} packets"
+            f"{rate_text(share)}, so the window limits it, not the queue; set window to more than {needed} packets"
         )
 
 

@@ -106,13 +106,13 @@ def intervals(traffic: Traffic) -> Iterator[str]:
         interval = in_base_unit(queue[key])
         if wanted > interval:
             yield (
-                f"queue.{key} = {queue[key]}: base round trips on {place.name} are {span(trip)}, so that a second "
-                f"signal comes before a sender can have answered the first; set {key} to about {span(wanted)}"
+                f"queue.{key} = {queue[key]}: base round trips on {place.name} are {span(trip)}, so a second signal "
+                f"comes before a sender can react to the first; set {key} to about {span(wanted)}"
             )
         else:
             yield (
-                f"queue.{key} = {queue[key]}: base round trips on {place.name} are only {span(trip)}, so that a queue "
-                f"stands for {interval / trip:.0f} of them before the first signal; set {key} to about "
+                f"queue.{key} = {queue[key]}: base round trips on {place.name} are only {span(trip)}, so a queue "
+                f"stands for {interval / trip:.0f} round trips before the first signal; set {key} to about "
                 f"{span(wanted)}, and target to a twentieth of that"
             )
         return

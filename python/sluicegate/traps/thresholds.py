@@ -77,7 +77,7 @@ def late_thresholds(traffic: Traffic) -> Iterator[str]:
         if wait > max(LATE_NS, 2 * trip):
             yield (
                 f"queue.{keys[0]} = {amount(low)}: they take {span(wait)} on {place.name} "
-                f"({rate_of(place)}), and below them nothing is signalled; base round trips are "
+                f"({rate_of(place)}), and RED gives no signal below them; base round trips are "
                 f"{span(trip)} at most. Lower the thresholds: `sluicegate design red` chooses them"
             )
             return
@@ -131,7 +131,7 @@ def low_thresholds(traffic: Traffic) -> Iterator[str]:
             yield (
                 f"queue.{high} = {given}: little for {place.name}, whose rate times the round trip of "
                 f"{span(trip)} is {product:.0f} packets{' on average' if place.varies else ''}: with {flows} TCP "
-                f"flow{'s' if flows > 1 else ''} the link falls idle now and then. Raise {high} {fix}"
+                f"flow{'s' if flows > 1 else ''} the link is idle at times. Raise {high} {fix}"
             )
             return
 
@@ -172,15 +172,15 @@ def overload(traffic: Traffic) -> Iterator[str]:
         )
         if load > place.rate_bps:
             yield (
-                f"{place.name}: unresponsive flows offer {rate_text(load)} to {rate_of(place)}, so that the "
-                f"average stands at {keys[1]} = {amount(queue[keys[1]])}, where everything is dropped: RED is then a "
-                f"Drop Tail of that size. {_instead(queue)}"
+                f"{place.name}: unresponsive flows offer {rate_text(load)} to {rate_of(place)}, so the "
+                f"average stays at {keys[1]} = {amount(queue[keys[1]])}, where RED drops every arrival: it is then a "
+                f"Drop Tail queue of that size. {_instead(queue)}"
             )
 
 
 def _instead(queue: Resolved) -> str:
     gentle = "set gentle = true, or " if "gentle" in queue else ""
-    return f"Lower the load, {gentle}take a discipline that knows flows, such as choke or fq_codel"
+    return f"Lower the load, {gentle}take a discipline that distinguishes flows, such as choke or fq_codel"
 
 
 def held_average(resolved: Resolved, run: Tables) -> Iterator[str]:
