@@ -229,7 +229,7 @@ def test_a_script_that_processes_read_again_is_told_what_to_do(call: str, tmp_pa
     assert (first.returncode, first.stdout) == (1, "")
     *_, last = first.stderr.splitlines()
     assert first.stderr.count("Traceback") == 1, "the first process says it, once"
-    assert last.startswith("RuntimeError: a discipline written in Python runs in processes of its own")
+    assert last.startswith("RuntimeError: a discipline written in Python runs in separate processes")
     assert last.endswith('put the call below `if __name__ == "__main__":`')
     assert (second.returncode, second.stderr) == (0, "")
     assert second.stdout.count("sluicegate.") == 1

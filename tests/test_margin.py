@@ -35,7 +35,7 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     assert found.returncode == 0, found.stderr
     said = found.stdout
     assert "cake" in next(each for each in said.splitlines() if each.endswith(" all goals are kept."))
-    chosen = r"^shapers at (\S+) % of the download and (\S+) % of the upload: the most that keeps"
+    chosen = r"^shapers at (\S+) % of the download and (\S+) % of the upload: the highest rates that keep"
     down_part, up_part = map(float, re.findall(chosen, said, re.MULTILINE)[0])
     assert 90 <= down_part < 100
     assert up_part == 100, "it leaves this host as fast as the line takes it; the download has waited already"
@@ -148,9 +148,9 @@ def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_n
     assert margin is not None
     assert {part for each in margin.tried for part in each.parts.values()} <= set(margins.RADIO_PARTS)
     assert max(margins.RADIO_PARTS) == 0.95, "nearer to a rate that varies nothing is tried"
-    assert "the most that keeps" not in done.line.text()[1]
+    assert "the highest rates that keep" not in done.line.text()[1]
     assert "stays out of the modem as long as the rates are the file's" in done.line.text()[1]
-    told = "packets are lost in bursts on bottleneck and reverse, as on radio: the rate varies, too"
+    told = "packets are lost in bursts on bottleneck and reverse, as on radio: there the rate varies, too"
     assert told in done.line.text()[-1]
     assert told in done.deployment("cake").remarks[0]
 

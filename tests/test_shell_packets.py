@@ -219,7 +219,7 @@ def test_a_device_that_goes_ends_the_link_and_not_its_results(process: Program) 
         "shell", "--rate", "5 Mbit/s", "--peer", "echo said; exit 3", "--", "sh", "-c", "ip link del sluice0; sleep 30"
     )
     assert done.returncode == 130
-    assert "the link ended before its time: the TUN device is gone" in done.stderr
+    assert "the link ended early: the TUN device is gone" in done.stderr
     assert "the command at the other end failed (exit code 3)" in done.stderr
     assert done.stdout == ""  # the peer's words are not the command's
     assert "said" in done.stderr

@@ -104,14 +104,14 @@ def test_arguments_are_those_of_simulate_and_of_real_hosts(stub: Stub) -> None:
 def test_what_the_kernel_replaces_is_said_once(stub: Stub) -> None:
     done, said = warned(SCENARIO, sets={"flows.0.delayed_ack": "0 s", "flows.0.algorithm": "newreno"})
     assert said == [
-        "bulk: the kernel's own TCP stands in place of profile, min_rto, delayed_ack",
+        "bulk: the kernel's TCP decides instead of profile, min_rto, delayed_ack",
         "bulk: the kernel's reno recovers from losses by SACK, which newreno of the papers' hosts does not; nearest to "
         "it is profile = linux",
     ]
     assert done.remarks() == said
-    assert "stands in place of profile, min_rto" in done.html()
+    assert "decides instead of profile, min_rto" in done.html()
     assert warned(SCENARIO, sets={"flows.0.algorithm": "newreno"}, algorithms="bbr")[1] == [
-        "bulk: the kernel's own TCP stands in place of profile, min_rto"
+        "bulk: the kernel's TCP decides instead of profile, min_rto"
     ]
 
 
@@ -119,15 +119,15 @@ def test_nothing_is_said_of_linux_hosts_but_where_they_are_told_to_differ(stub: 
     text = SCENARIO.replace('profile = "ns2", algorithm = "sack", min_rto = "300 ms"', 'algorithm = "newreno"')
     assert sg.testbed(text).remarks() == []
     assert sg.testbed(sg.check(text)).remarks() == []  # with all values given
-    said = ["bulk: the kernel's own TCP stands in place of min_rto"]
+    said = ["bulk: the kernel's TCP decides instead of min_rto"]
     assert warned(text, sets={"flows.0.min_rto": "300 ms"})[1] == said
 
 
 def test_what_an_algorithm_brings_along_and_the_kernel_keeps_is_said(stub: Stub) -> None:
     text = SCENARIO.replace('profile = "ns2", algorithm = "sack", min_rto = "300 ms"', 'algorithm = "vegas"')
-    brings = "bulk: algorithm = vegas brings profile = ns2 along, whose"
+    brings = "bulk: algorithm = vegas implies profile = ns2, whose"
     assert warned(text)[1] == [
-        f"{brings} window = 20 packets and packet_size = 1000 B real hosts keep; state others if they are not meant"
+        f"{brings} window = 20 packets and packet_size = 1000 B real hosts keep; give other values if you want them"
     ]
     assert warned(text, sets={"flows.0.window": "1 MB"})[1][0].startswith(f"{brings} packet_size = 1000 B real")
     stated = {"flows.0.window": "1 MB", "flows.0.packet_size": "1500 B"}
@@ -202,7 +202,7 @@ def test_the_program_prints_what_run_prints(sluicegate: Program, stub: Stub, tmp
     head = sluicegate("run", "x.toml").stdout.splitlines()[:4]
     assert done.stdout.splitlines()[:2] == head[:2]
     assert "bottleneck: red at 1000.0 kbit/s" in done.stdout
-    assert done.stderr == "warning: bulk: the kernel's own TCP stands in place of profile, min_rto\n"
+    assert done.stderr == "warning: bulk: the kernel's TCP decides instead of profile, min_rto\n"
     [call] = stub.asked
     assert call["algorithms"] == {"*": "cubic", "bulk": "bbr"}
     assert call["sets"]["run.seed"] == "4"

@@ -39,18 +39,18 @@ class Pages(NamedTuple):
 PAGES = {
     rfc7928.SUITE.name: Pages(
         "evaluation-results.md", "evaluation-rfc7928.md", "evaluate.md", "All disciplines under RFC 7928", "RFC 7928",
-        "All that RFC 7928 asks of who characterizes a queue discipline, in its order, with its own word, and what "
-        "`sluicegate evaluate` does of it. What it asks of who proposes a discipline is here asked of the manual.",
-        "As Fig. 4 of the RFC has it. What it lists besides, parameters and stability (8.3), should be discussed, "
-        "and has no scenario of its own.",
+        "Everything that RFC 7928 asks for when a queue discipline is characterized, in its order and with its words, "
+        "and what `sluicegate evaluate` does of it. Requests to the author of a discipline apply to the manual here.",
+        "As in Fig. 4 of the RFC. Its other items, parameters and stability (8.3), should be discussed, and have no "
+        "scenario.",
     ),
     congestion_control.SUITE.name: Pages(
         "evaluation-congestion-control.md", "evaluation-rfc5033.md", "evaluate-congestion-control.md",
         "All congestion controls under RFC 5033", "RFC 5033 and RFC 5166",
-        "What RFC 5033 asks of a new congestion control, by guideline, the metrics that RFC 5166 discusses, "
-        "and what `sluicegate evaluate --suite congestion-control` does of it. RFC 5033 has guidelines, "
-        "not requirements; words are those of its sentences. RFC 9743, which took its place in 2025, was not at hand.",
-        "As Sec. 4 of RFC 5033 has it: the minimum for a widespread deployment, and what must be evaluated besides.",
+        "RFC 5033's guidelines for a new congestion control, the metrics that RFC 5166 discusses, and what "
+        "`sluicegate evaluate --suite congestion-control` does of them. RFC 5033 has guidelines, not requirements; the "
+        "words are those of its sentences. RFC 9743, which replaced it in 2025, was not available.",
+        "As in Sec. 4 of RFC 5033: the minimum for a widespread deployment, and what must be evaluated besides.",
         "sluicegate evaluate all --suite congestion-control", "ask",
     ),
 }  # fmt: skip
@@ -69,8 +69,12 @@ def lines(folder: Path) -> Iterator[str]:
     )
     yield f"{report.LEGEND}\n"
     apart = ", ".join(f"`{each.id}`" for each in done.scenarios if each.apart)
-    means = f"; of {apart}, whose set-ups have their own numbers below, the means over these" if apart else ""
-    yield f"Of the numbers that tell {suite.subject}s apart, in which less than half of them are tied{means}:\n"
+    means = (
+        f" For {apart}, whose points are different set-ups with their own numbers below, the means count."
+        if apart
+        else ""
+    )
+    yield f"The table counts numbers in which less than half of the {suite.subject}s are tied.{means}\n"
     rows = ((label, str(tied), str(all_)) for label, (tied, all_) in report.counts(done).items())
     yield from table(Table((suite.subject.capitalize(), "Best or tied", "Of"), tuple(rows), 2))
     for section, words in suite.sections.items():
@@ -82,7 +86,7 @@ def lines(folder: Path) -> Iterator[str]:
     yield f"{needs.caption}\n"
     yield from table(needs.table)
     asked_for = f"[What {pages.rfcs} {pages.asks} for]({pages.asked})"
-    yield f"\n{report.tally(suite)} {asked_for} lists them, and what is left open."
+    yield f"\n{report.tally(suite)} {asked_for} lists them, and the open ones."
 
 
 def asked(suite: Suite) -> Iterator[str]:

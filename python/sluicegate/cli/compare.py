@@ -180,7 +180,7 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
     console.print(spread if seeds > 1 else "1 seed: no intervals", soft_wrap=True)
     several = any(len(kind) > 1 for kind in comparison.kinds)
     if several and not comparison.twins:
-        told = "not told apart from the best" if seeds > 1 else "equal to the best"
+        told = "no different from the best" if seeds > 1 else "equal to the best"
         console.print(f"● best, or {told}", soft_wrap=True)
     groups, totals = group_sections(comparison, wanted), total_sections(comparison, wanted)
     if comparison.twins:

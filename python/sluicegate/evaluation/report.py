@@ -33,28 +33,27 @@ if TYPE_CHECKING:
 
 BEST, TIED = "●", "○"
 NEEDS = (
-    "What it remembers of flows is as in reproduce disciplines; parameters are those of the registry. What is not set "
-    "is derived, or off, as the words after it say. Of a discipline of one's own the arguments are shown."
+    "State of flows is as in reproduce disciplines; parameters are those of the registry. Values that are not set are "
+    "derived, or off, as noted. For your own discipline the table shows its arguments."
 )
-ABOUT = "Values are those of the flows under its control; what is not given is the default of Linux's hosts."
+ABOUT = "Values of the flows that it controls; other values are the defaults of Linux's hosts."
 FEW = 6
 """Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
 
 DONE = {"done": "yes", "partly": "partly", "text": "in the manual", "not done": "not done"}
 
 DELAYS = (
-    "mean and percentiles of a group are means over its flows of each flow's own; delay variation and distributions "
-    "pool the packets of all its flows, so that where flows differ a variation can exceed the p99 beside it"
+    "the mean and percentiles of a group are means over its flows; delay variation and distributions pool the packets "
+    "of all its flows, so if flows differ a variation can exceed the p99 beside it"
 )
 
 HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
 LEGEND = (
-    f"{BEST} the best; {TIED} not told apart from it: the 95 % interval of the difference to the best, paired by seed, "
-    "holds zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. Where a number has "
-    "neither sign, the difference is more than luck; whether it matters is another question, which the number answers. "
-    "After ± stands the half width of the 95 % interval over seeds, where it shows at these digits. Where a scenario "
-    "has several points the number is their mean; of ratios it is the factor by which they differ from 1 on average, "
-    "up or down."
+    f"{BEST} the best; {TIED} no different from it: the 95 % interval of the difference to the best, paired by seed, "
+    "contains zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. A number with "
+    "neither sign is significantly worse; whether that matters is yours to judge. ± is the half width of the 95 % "
+    "interval over seeds, if it shows at these digits. If a scenario has several points the number is their mean; for "
+    "ratios it is the mean factor by which they differ from 1, up or down."
 )
 
 
@@ -278,7 +277,7 @@ def _paper(done: Outcome) -> Paper:
     def summary(_: Sequence[Verdict]) -> str:
         ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
         words = "; ".join(f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8])
-        return f"Best, or not told apart from the best, in the numbers that tell {suite.subject}s apart: {words}."
+        return f"Best, or no different from the best, in the numbers in which {suite.subject}s differ: {words}."
 
     return Paper(
         name=suite.name, title=suite.title, citation=suite.citation, short=done.settings, full=suite.settings,

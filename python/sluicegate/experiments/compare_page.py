@@ -43,7 +43,7 @@ def lead(done: Comparison) -> list[str]:
     seeds = len(done.summary["seeds"])
     if seeds == 1:
         return ["One seed: no intervals."]
-    told = f" {BEST} best, or not told apart from the best." if len(done.disciplines) > 1 else ""
+    told = f" {BEST} best, or no different from the best." if len(done.disciplines) > 1 else ""
     return [f"Means over {seeds} seeds ± half width of the 95 % interval.{told}"]
 
 

@@ -91,8 +91,8 @@ Work = Callable[[Task, Flag | None], Result]
 """What is done with one task. Importable, so that other processes can do it; the flag, when set, ends it soon."""
 
 UNGUARDED = (
-    "a discipline written in Python runs in processes of its own, and each of them first reads the script that began "
-    'them: put the call below `if __name__ == "__main__":`'
+    "a discipline written in Python runs in separate processes, and each first imports your script: put the call below "
+    '`if __name__ == "__main__":`'
 )
 NAME = "sluicegate-worker"
 """Of the processes that run tasks."""

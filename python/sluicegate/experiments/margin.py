@@ -42,8 +42,8 @@ MOST_SEEDS = 5
 """How many seeds are enough: a queue that is in the modem is there in each run. Those of `recommend` unless told."""
 
 RADIO = (
-    "packets are lost in bursts on {}, as on radio: the rate varies, too, which the scenario does not know, so that no "
-    "fixed margin always holds"
+    "packets are lost in bursts on {}, as on radio: there the rate varies, too, which the scenario does not have, so "
+    "no fixed margin always works"
 )
 """Of lines whose rate is not known to vary: the sentence, with their names."""
 
@@ -97,16 +97,16 @@ class Margin:
         whose = f"the rate of {' and '.join(self.varying)} varies: " if self.varying else ""
         if not self.found:
             least = min(min(each.parts.values()) for each in self.tried)
-            first = f"{whose}no fixed rate keeps the queue out of the modem, {100 * least:g} % neither"
+            first = f"{whose}no fixed rate keeps the queue out of the modem, not even {100 * least:g} %"
         else:
-            most = "the most that keeps the queue out of the modem"
+            most = "the highest rates that keep the queue out of the modem"
             if self.radio:
-                most = "the queue stays out of the modem as long as the rates are the file's"
+                most = "the queue stays out of the modem while the rates are those of the file"
             shown = {way: f"{100 * (part or 0):g} % of the {way}" for way, part in self.parts.items()}
             same = len(set(self.parts.values())) == 1
             where = f"{shown['download'].partition(' of')[0]} of the line" if same else " and ".join(shown.values())
             first = f"{whose}shapers at {where}: {most}"
-        said = [f"{first}; 99 % of packets wait at most, under {self.discipline}:", *(f"  {each.text()}"
+        said = [f"{first}. Under {self.discipline} 99 % of packets wait at most:", *(f"  {each.text()}"
                 for each in self.tried)]  # fmt: skip
         return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
 
@@ -119,8 +119,8 @@ class Margin:
                 f"{duration(each.modem[way] / 1e9)} at {100 * each.parts[way]:g} %"
                 for each in (self.tried[0], min(self.tried, key=lambda each: each.parts[way]))
             )
-            said.append(f"no fixed rate that was tried keeps the queue of the {way} out of the modem, where 99 % of "
-                        f"packets wait at most: {waits}; --margin chooses another rate")  # fmt: skip
+            said.append(f"none of the rates tried keeps the queue of the {way} out of the modem, where 99 % of packets "
+                        f"wait at most: {waits}; --margin chooses another rate")  # fmt: skip
         return said
 
     def record(self) -> dict[str, Any]:

@@ -54,8 +54,8 @@ REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 QUEUES = {
     "source_quench": "hosts of today ignore source quench (RFC 6633)",
-    "decbit": "its bit is not in the headers of TCP over IP, and the kernel has no sender that heeds it",
-    "ut_lt": "its label is not in the headers of TCP over IP, and the kernel has no sender that heeds it",
+    "decbit": "TCP/IP headers do not have its bit, and no sender of the kernel reacts to it",
+    "ut_lt": "TCP/IP headers do not have its label, and no sender of the kernel reacts to it",
 }
 """Disciplines that work by what the kernel's hosts do not have, and what that is."""
 
@@ -204,20 +204,19 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
             others.setdefault(word, []).append(flow["name"])
         if not linux and "profile" not in keys and (kept := [key for key in KEPT if key in flow and key not in keys]):
             values = " and ".join(f"{key} = {amount(flow[key])}" for key in kept)
-            said = f"algorithm = {word} brings profile = {flow['profile']} along, whose {values} real hosts keep"
+            said = f"algorithm = {word} implies profile = {flow['profile']}, whose {values} real hosts keep"
             brought.setdefault(said, []).append(flow["name"])
     sentences = [
-        f"{_names(groups)}: the kernel's own TCP stands in place of {', '.join(keys)}"
-        for keys, groups in replaced.items()
+        f"{_names(groups)}: the kernel's TCP decides instead of {', '.join(keys)}" for keys, groups in replaced.items()
     ]
     sentences += [
-        f"{_names(groups)}: the kernel's reno recovers from losses by SACK, which {word} of the papers' hosts does "
-        "not; nearest to it is profile = linux"
+        f"{_names(groups)}: the kernel's reno recovers from losses by SACK, unlike {word} of the papers' hosts; "
+        "profile = linux simulates the kernel's"
         for word, groups in others.items()
     ]
-    sentences += [f"{_names(groups)}: {said}; state others if they are not meant" for said, groups in brought.items()]
+    sentences += [f"{_names(groups)}: {said}; give other values if you want them" for said, groups in brought.items()]
     if resolved["run"]["recent"] != RECENT:
-        sentences.append("run.recent does nothing: shares of recent drops are told of simulated runs alone")
+        sentences.append("run.recent does nothing: only simulated runs have shares of recent drops")
     return sentences
 
 
@@ -249,11 +248,11 @@ def doubts(runs: Sequence[Mapping[str, Any]]) -> list[str]:
         share = 100 * worst["late_packets"] / max(worst["packets"], 1)
         found.append(
             f"the machine did not keep up in {len(late)} of {len(runs)} runs between real hosts, which are flagged "
-            f"({_runs(late)}); at worst {share:.1f} % of packets were sent on more than 1 ms late"
+            f"({_runs(late)}); at worst {share:.1f} % of packets were forwarded more than 1 ms late"
         )
     if lost:
         count = sum(run["lost_outside"] for run in lost)
-        found.append(f"{count} packets were lost by devices or sockets, in no queue of Sluicegate's ({_runs(lost)})")
+        found.append(f"{count} packets were lost by devices or sockets, outside Sluicegate's queues ({_runs(lost)})")
     return found
 
 

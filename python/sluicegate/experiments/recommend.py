@@ -257,8 +257,8 @@ class Recommendation(ResultObject):
         if tried is None or self._held(label):
             return []
         waits = duration_text(max(tried.modem.values()) / 1e9)
-        return [f"with {label} 99 % of packets wait for up to {waits} in the modem at this margin, which was chosen "
-                "under another discipline; --disciplines with it alone tries others"]  # fmt: skip
+        return [f"with {label} 99 % of packets wait up to {waits} in the modem at this margin, which was chosen under "
+                f"another discipline; --disciplines {label} tries other margins"]  # fmt: skip
 
     def chosen(self, label: str) -> dict[str, str]:
         """The parameters of a discipline that were chosen for the link, as neither scenario nor label states them."""
@@ -300,8 +300,8 @@ class Recommendation(ResultObject):
         if today is None or then is None or then.increase_ns < today:
             return []
         more, now = (f"{ns / 1e6:.0f} ms" for ns in (then.increase_ns, today))
-        return [f"no better than today: with {label} latency under load grows by {more}, today by {now}; what sends "
-                "more than its share waits in its own queue"]  # fmt: skip
+        return [f"no better than today: with {label} latency under load grows by {more}, today by {now}; a flow that "
+                "sends more than its share waits in its own queue"]  # fmt: skip
 
     def command(self, label: str, file: str, sets: Sequence[tuple[str, str]] = ()) -> str | None:
         """`sluicegate tc` with what writes the lines of `deployment` for an access line, to which --format can be
@@ -473,7 +473,7 @@ def _ranked(
         notes += beyond(found, traffic)
     if len(about.links) > 1:
         commands = ", as are the commands" if access is None else ""
-        notes.append(f"without a group, quantities are those of link {about.links[0][0]}{commands}")
+        notes.append(f"goals without a group are about link {about.links[0][0]}{commands}")
     chosen, tuned, tuned_up = list[Choice](), {}, {}
     for choice in listed:
         each, tuned[choice.label], tuned_up[choice.label] = fitted(text, name, own, traffic, choice)

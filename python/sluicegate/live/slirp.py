@@ -26,8 +26,8 @@ GO = "SLUICEGATE_GO"
 """In the environment of the program in namespaces: the number of an open file that says when the world is there."""
 
 TOLD = (
-    f"warning: without root the world is reached through {PROGRAM}, which ends TCP connections itself: good for "
-    "connectivity, not for measuring what is beyond the link"
+    f"warning: without root the Internet is reached through {PROGRAM}, which terminates TCP connections itself: use it "
+    "for connectivity, not to measure the path beyond the link"
 )
 
 
@@ -35,8 +35,8 @@ def require() -> None:
     """Raise `ScenarioError` where slirp4netns is not installed."""
     if shutil.which(PROGRAM) is None:
         raise _core.ScenarioError(
-            f"shell: without root it reaches the world through {PROGRAM}, which is not installed: install it, run with "
-            "sudo, or give the other end by --peer COMMAND"
+            f"shell: without root it reaches the Internet through {PROGRAM}, which is not installed: install it, run "
+            "with sudo, or give the other end with --peer COMMAND"
         )
 
 

@@ -33,12 +33,12 @@ LOST = "lost_packets"
 CAPTIONS = {
     "Throughput over time": "IP bits delivered to the receivers of each group in each sampling interval, over the "
     "whole run; and the rate of a link, where it changes.",
-    "Queue over time": "Packets queued at each sample, the one in transmission not counted.",
-    "One-way delay": "Of the packets delivered in the measured window: the bar reaches from the median to the 99th "
-    "percentile of the group.",
-    "Delays of all packets": "Share of a group's packets, of all that were delivered in the measured window, that came "
-    "within a time.",
-    "Response times": "Share of the exchanges that were complete within a time, over the measured window.",
+    "Queue over time": "Packets in the queue at each sample, without the one in transmission.",
+    "One-way delay": "Packets delivered in the measured window: the bar reaches from the median to the 99th percentile "
+    "of the group.",
+    "Delays of all packets": "Share of a group's packets delivered within a time, of all delivered in the measured "
+    "window.",
+    "Response times": "Share of the exchanges completed within a time, over the measured window.",
     "Drops by reason": "Packets that reached a queue under study in the measured window and were dropped there, or "
     "were lost on the wire behind it.",
 }  # fmt: skip
@@ -60,15 +60,15 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
         sections.append(Section(id_, title, CAPTIONS[title], figure=figures.alone(tables, title), tables=more))
     for link in tables["positions"]["link"].unique(maintain_order=True).to_list():
         words = (
-            "Who stood at each place, sample by sample, over and over: the head is at the left above, and "
-            f"{animation.MOST_PLACES} places are drawn at most. Each packet has the colour of its group."
+            "The flow at each position, sample by sample, in a loop. The head is at the top left; at most "
+            f"{animation.MOST_PLACES} positions are drawn. Each packet has the colour of its group."
         )
         drawing = animation.queue(tables["positions"], link, groups_["name"].to_list())
         sections.append(Section(f"queue-{len(sections)}", f"The queue of {link}, moving", words, drawing=drawing))
     if heavy:
         words = (
-            "Their part of the most recent marks and random drops is larger than luck would give (RED 1993, Sec. X). "
-            "A shorter round trip or a larger window gives a large share, too."
+            "Their share of the most recent marks and random drops is larger than chance explains (RED 1993, Sec. X). "
+            "A flow with a shorter round trip or a larger window has a large share, too."
         )
         table = heavy_flows(heavy)
         sections.append(Section("heavy", "Flows with a disproportionate share", words, tables=[("", table)]))
@@ -80,7 +80,7 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
     lead = [f"All flows together get {fixed(totals['throughput_bps'], factor)} {unit} over {totals['measured_s']:g} s."]
     live = summary.get("live")
     lead += [
-        f"{each['link']} is used to {percent(each['utilisation'])} % and drops "
+        f"{each['link']} has a utilisation of {percent(each['utilisation'])} % and drops "
         f"{percent(ratio(each))} % of the packets that reach it"
         f"{f', its wire loses {percent(ratio(each, LOST))} %' if each[LOST] else ''}; its queueing delay is "
         f"{ms(each['queueing_delay_mean_ns'])} ms on average, {ms(each['queueing_delay_p99_ns'])} ms at the 99th "
@@ -245,15 +245,15 @@ def real_packets(live: Row) -> Section:
     ended = f", exit code {live['exit_code']}" if "exit_code" in live else ""
     words = (
         f"Kernel {live['kernel']}; {'the command' if ended else 'it'} ended after {live['duration_s']:g} s{ended}. "
-        f"{trusted} At the end {live['under_way_packets']} packets were under way."
+        f"{trusted} At the end {live['under_way_packets']} packets were still in queues or in transit."
     )
     tables = [("Clock", clock), ("Lost outside the queues", Table(("end", *heads.values()), ends, len(heads)))]
     return Section("real-packets", "Real packets", words, tables=tables)
 
 
 LOST_OUTSIDE = {
-    "device_packets": "{n} packets were lost by the device at the {end}, in no queue of Sluicegate's",
-    "unreadable_packets": "{n} packets from the {end} could not be read: empty, or merged and not to be split",
+    "device_packets": "{n} packets were lost by the device at the {end}, outside Sluicegate's queues",
+    "unreadable_packets": "{n} packets from the {end} could not be read: empty, or merged and impossible to split",
     "datagrams": "{n} datagrams found the buffer of their socket full at the {end}",
     "segments": "{n} TCP segments found the backlog or the buffer of their socket full at the {end}",
     "refused_packets": "{n} packets were refused at the {end}, after the link: no IP packets, or too long",
@@ -269,16 +269,16 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     said = [str(each) for each in (*live["warnings"], *live.get("remarks", ()))]
     if not live["kept_up"]:
         said.append(
-            f"the machine did not keep up: {live['late_packets']} of {live['packets']} packets were sent on more than "
-            f"1 ms late, the latest by {ms(live['lateness_max_ns'])} ms, 99 % within {ms(live['lateness_p99_ns'])} ms; "
-            f"the results are flagged (live.kept_up)"
+            f"the machine did not keep up: {live['late_packets']} of {live['packets']} packets were forwarded more "
+            f"than 1 ms late, the latest by {ms(live['lateness_max_ns'])} ms, 99 % within "
+            f"{ms(live['lateness_p99_ns'])} ms; the results are flagged (live.kept_up)"
         )
     if live.get("fault"):
-        said.append(f"the link ended before its time: {live['fault']}")
+        said.append(f"the link ended early: {live['fault']}")
     if live.get("peer_exit_code"):
         said.append(f"the command at the other end failed (exit code {live['peer_exit_code']})")
     if live.get("stranger_packets"):
-        said.append(f"{live['stranger_packets']} packets belonged to no flow of the scenario, and were not sent on")
+        said.append(f"{live['stranger_packets']} packets belonged to no flow of the scenario, and were not forwarded")
     for end in live["losses"]:
         said += [words.format(n=end[key], end=end["end"]) for key, words in LOST_OUTSIDE.items() if end[key]]
     return said
