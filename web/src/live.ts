@@ -39,7 +39,7 @@ class LinkPanel {
     });
     const legend = element("p", "legend");
     legend.textContent =
-      "One colour for each flow, grey for what comes back to its sender · bar above a packet: how long it has waited · " +
+      "One colour for each flow, grey for packets back to its sender · the bar above a packet shows how long it has waited · " +
       "what passes between two looks, 50 ms apart, is in the numbers alone";
     this.element.append(this.title, canvas, legend, this.numbers, this.state, this.chartBox);
     this.charts = new Charts(this.chartBox, ["link"], () => null);

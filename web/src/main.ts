@@ -145,7 +145,7 @@ class Page {
     this.fault.setAttribute("role", "alert");
     const footer = element("p", "hint");
     footer.textContent =
-      `Sluicegate ${this.version}. The simulator is the command line's, to the last bit. Keys: space runs and pauses, . steps, r restarts, + and − change the speed. ` +
+      `Sluicegate ${this.version}. Results equal the command line's to the last bit. Keys: space runs and pauses, . steps, r restarts, + and − change the speed. ` +
       "Drop a scenario's TOML file anywhere, or paste its text.";
     root.replaceChildren(header, bar, this.fault, this.tour.element, traffic, this.sidesBox, footer);
     this.listen();
@@ -235,7 +235,7 @@ class Page {
     const about = this.abouts[0]!;
     const controls = trafficControls(about).map((control) => ({ ...control, value: this.state.sets[control.key] ?? control.value }));
     this.traffic.replaceChildren(...controls.map((control) => slider(control, (key, value) => this.change(null, key, value))));
-    if (controls.length === 0) this.traffic.textContent = "Nothing of this network's traffic can change while it runs.";
+    if (controls.length === 0) this.traffic.textContent = "This network's traffic cannot change while it runs.";
   }
 
   /** Makes a change in mid-run, and remembers it for restarts and links. */
@@ -358,7 +358,7 @@ class Page {
     text.style.height = "7em";
     text.setAttribute("aria-label", "The link");
     const note = element("p", "hint");
-    note.textContent = "The whole scenario is in the link; it is sent to nobody. Changes so far are part of it, from the start on.";
+    note.textContent = "The link contains the whole scenario and all changes so far, which then hold from the start. Nothing is sent to a server.";
     show("A link to this scenario", [text, note], [button("Copy", () => copied(url.href))]);
   }
 

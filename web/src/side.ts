@@ -55,7 +55,7 @@ export class Side {
     const canvas = document.createElement("canvas");
     canvas.className = "queue";
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", "The queue: packets enter at the left and leave at the right; what is dropped falls out.");
+    canvas.setAttribute("aria-label", "The queue: packets enter at the left and leave at the right; dropped packets fall out.");
     this.view = new QueueView(canvas, (flow) => this.colour(flow), { thresholds: [], limit: null, target_ms: null });
     this.summary.className = "summary";
     this.legend.className = "legend";
