@@ -151,10 +151,9 @@ impl<'a, P> Ctx<'a, P> {
 /// that time, neither before nor after, and before any other call at the same time. What happens at one time happens in
 /// this order: wake-ups, departures, arrivals.
 ///
-/// In return no call leaves a wake-up that is due: after each, `next_wakeup` is none or later than the time of the call. So
-/// what a discipline does by the clock is up to date whenever a packet comes or goes. A discipline that asked for nothing
-/// (`None`) is not woken, however long that lasts: what its clock would have done meanwhile is its own affair when the next
-/// packet comes.
+/// In return no call may leave a due wake-up: after each, `next_wakeup` is `None` or later than the time of the call. So a
+/// discipline's periodic work is up to date whenever a packet comes or goes. A discipline that returned `None` is not woken;
+/// it must catch up by itself at the next packet.
 pub trait Discipline<P>: Send {
     /// A packet arrives. The discipline keeps it, or passes it (and perhaps others) to [`Ctx::drop`].
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>);

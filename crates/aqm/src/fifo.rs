@@ -5,8 +5,8 @@ use crate::discipline::{Ctx, DropReason, Packet};
 use alloc::collections::VecDeque;
 use sluicegate_base::Size;
 
-/// For how many packets each of many queues keeps memory when it is empty: none is allocated for a few packets, and those
-/// that are long one after another do not add up.
+/// An empty queue gives back memory beyond this many packets: few enough that 65,536 empty queues stay small, enough that a
+/// sparse flow does not reallocate.
 pub(crate) const KEPT: usize = 16;
 
 /// The packets from which on a queue is long.

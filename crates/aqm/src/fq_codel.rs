@@ -97,8 +97,7 @@ discipline! {
     }
 }
 
-/// What the fattest queue has most of: bytes, and 1 for any packets, so that one whose packets have no bytes is still fatter than
-/// those that are empty.
+/// Queue weight: its bytes, plus 1 if it is not empty, so that zero-byte packets still outweigh an empty queue.
 fn weight<P: Packet>(queue: &HashedQueue<P, CodelState>) -> u64 {
     queue.fifo.bytes() + u64::from(queue.fifo.packets() > 0)
 }

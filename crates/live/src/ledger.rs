@@ -71,7 +71,7 @@ pub struct Flow {
     pub congestion: Option<Congestion>,
 }
 
-/// The most samples that are kept of a link: beyond them every second one goes, and they come half as often.
+/// At this many samples of a link, every second one is dropped and the interval doubles.
 pub(crate) const SAMPLES: usize = 4000;
 
 /// Of how many flows that appear by themselves the throughput is kept over time: the first ones.

@@ -329,9 +329,8 @@ impl Endpoints {
         Ok(())
     }
 
-    /// The timer of one end of a connection may have expired: whether it has. An event for a later time than the one armed is
-    /// stale; the timer is lazy and may have moved on. A connection that is over has none armed, and one that has taken its
-    /// slot arms its own.
+    /// Handles a timer event of one end of a connection. Returns false for a stale event: the timer has moved since, or it
+    /// belongs to an earlier connection in this slot.
     pub fn timer(&mut self, at: u32, end: End) -> bool {
         let now = self.now();
         let slot = self.slots.get(at);

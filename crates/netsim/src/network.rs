@@ -289,8 +289,7 @@ pub(crate) fn go_on(
     None
 }
 
-/// What a wire may reorder goes on in the order in which it arrives: over a line that takes no time and that all paths share,
-/// which is behind those of the plan.
+/// A reordering link is followed by an extra shared line with zero delay, so that the next hop sees packets in arrival order.
 fn lay_wires(plan: &mut Plan) {
     let Plan { links, lines, flows, .. } = plan;
     for (at, link) in links.iter().enumerate().filter(|(_, link)| link.wire.reorders()) {

@@ -98,22 +98,21 @@ NAME = "sluicegate-worker"
 """Of the processes that run tasks."""
 
 READ_AGAIN = 86
-"""The exit code of such a process that came to the call that began it. No other code of Python's or a signal's."""
+"""The exit code of a worker that reached the call that started it. Neither Python nor a signal uses this code."""
 
 _cancel: Flag | None = None
-"""In a process that runs tasks: set when their results are not waited for any more."""
+"""In a worker: set when nobody waits for results any more."""
 
 
 def _enter(cancel: Flag) -> None:
-    """A process begins to run tasks. Ctrl-C ends it at once; what is to be said then, the first process says."""
+    """Start a worker. Ctrl-C ends it at once; the first process prints the message."""
     global _cancel
     _cancel = cancel
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class _Context(SpawnContext):
-    """Makes the processes that run tasks, and knows them afterwards. Spawned, not forked: a fork would copy locks that
-    other threads hold."""
+    """Makes the workers and remembers them. Spawned, not forked: a fork would copy locks that other threads hold."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,9 +125,8 @@ class _Context(SpawnContext):
 
 
 def _check_guarded(queues: Iterable[custom_aqm.AqmFactory | None]) -> None:
-    """End a process that is still reading its script and would begin processes itself, for these disciplines: it would
-    run all that its parent runs. Raises RuntimeError when it is not one of ours; of ours, the first process says it,
-    once."""
+    """Refuse to start workers while a spawned worker is still importing the user's script (the missing __main__ guard).
+    Raises RuntimeError, except in one of our own workers, which exits: the first process reports it once."""
     process = current_process()
     if not getattr(process, "_inheriting", False):  # true until the script has been read
         return

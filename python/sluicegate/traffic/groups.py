@@ -116,9 +116,8 @@ class Traffic:
     def _shared(self, demands: Sequence[float]) -> list[float]:
         """The max-min fair rate of each flow of each group.
 
-        Acknowledgements are flows of small packets: they ask for what data at its fair share without them makes, and
-        the data on their links gets the rest. Where their own fair share is less than that, it holds the data that they
-        are for.
+        Acknowledgements are small-packet flows. Their demand is what the data they answer would generate; data gets
+        what remains. If an ACK flow's own fair share is smaller, it limits the data that it acknowledges.
         """
         alone = self._fill([*demands, *([0.0] * len(self._answers))])[: len(demands)]
         if not self._answers:

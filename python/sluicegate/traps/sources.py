@@ -11,8 +11,8 @@ from ..traffic.paths import Path
 from .words import amount, rate_of, span
 
 WINDOW_SHARE = 0.9
-"""A window is too small when it holds a flow below this part of its share of the path: less is within what headers and
-the time to send a packet make of a product."""
+"""Warn if the window holds a flow below this part of its share of the path; smaller gaps are header and serialisation
+error."""
 
 LEDBAT_TARGET_NS = 100e6
 """LEDBAT's target "MUST be 100 milliseconds or less" (RFC 6817, Sec. 2.5)."""

@@ -40,8 +40,8 @@ pub struct RedRule {
     shifts: Option<Box<Shifts>>,
     /// In packets, in byte mode in bytes.
     pub(super) avg: f64,
-    /// Packets since the last signal; −1 below min_th. It is incremented before it is used: after a signal in the band Figs. 2
-    /// and 17 leave 0, so that the next packet is tested with 1, and Sec. VII leaves −1, for gaps from 1 to 1/p_b.
+    /// Packets since the last signal; −1 below min_th. Incremented before use. After a signal in the band it is 0 in Figs. 2
+    /// and 17 (the next packet sees 1) and −1 in Sec. VII (the next packet sees 0, for gaps from 1 to 1/p_b).
     pub(super) count: i64,
     /// With law = figure17, R: drawn once for each signal, above 0 and up to 1.
     pub(super) r: f64,
