@@ -1,4 +1,4 @@
-"""The program: `sluicegate`, or `python -m sluicegate`. Ctrl-C is heard from here on, while the rest is imported."""
+"""The program: `sluicegate`, or `python -m sluicegate`. It handles Ctrl-C while the rest is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the work is: a bar on a terminal or in a notebook, or what a caller's function makes of it."""
+"""How far the work is: a bar on a terminal or in a notebook, or a caller's function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means over seeds and what can honestly be said of them: Student-t intervals; and Jain's index.
+"""Means over seeds with Student-t intervals, and Jain's index.
 
 Every number that a report shows is a mean over independent runs that differ only in their seed. The sums use
 `math.fsum`, which rounds once, so a result does not depend on the order of the values or on the machine.

@@ -1,4 +1,4 @@
-"""What `run` writes besides tables: captures, the forms of other programs, and the places of all its files."""
+"""What `run` writes besides tables: captures, formats of other programs, and the paths of all its files."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is written in Python by others: disciplines (`aqm`) and ends of flows (`ends`)."""
+"""Users' code in Python: disciplines (`aqm`) and ends of flows (`ends`)."""

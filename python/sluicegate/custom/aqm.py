@@ -1,4 +1,4 @@
-"""A discipline of one's own in Python: what it must have, and how one is found, made and run.
+"""Users' disciplines in Python: their interface, and how they are found, made and run.
 
 `Aqm` documents the methods. In the API, `queue=MyAqm` is a class or a factory; in files and on the command line
 `path.py:MyAqm` names one. Either way every run makes it afresh, once for each link that it manages.

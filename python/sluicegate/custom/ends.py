@@ -1,4 +1,4 @@
-"""Ends of one's own in Python: a transport without I/O at both ends of a flow.
+"""Users' endpoints in Python: a transport without I/O at both ends of a flow.
 
 `Endpoint` documents the methods. In the API, `Endpoints(ends=function)` gets a function that makes the two ends of a
 flow; in files and on the command line `path.py:function` names one. Every run makes them afresh, once for each flow.

@@ -1,4 +1,4 @@
-"""Lines for tc in the making: handles, units as tc reads them, and remarks on what they change."""
+"""Building lines for tc: handles, units as tc reads them, and remarks on what they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The link and the queue of a resolved scenario, as deployment lines need them, and what comes of them."""
+"""The link and the queue of a resolved scenario, as deployment lines need them, and the resulting lines."""
 
 from __future__ import annotations
 

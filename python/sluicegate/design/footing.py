@@ -1,4 +1,4 @@
-"""One buffer and one target for all disciplines: what makes a comparison of them one of their rules.
+"""One buffer and one target for all disciplines, so that a comparison compares their rules.
 
 The target is a length of the queue. Thresholds stand around it: min_th at two thirds, max_th at four thirds; PI's gains
 are those of the link. CoDel, PIE, CAKE and their kin keep the targets of their RFCs, which are to need no setting.

@@ -1,4 +1,4 @@
-"""RED as Linux has it: the line for `tc`, and what tc and the kernel make of its numbers.
+"""RED as Linux has it: the line for `tc`, and the values that tc and the kernel derive from it.
 
 tc counts in bytes and turns `burst` into a queue weight that is a power of two; the kernel then checks and rounds:
 

@@ -1,4 +1,4 @@
-"""What came of a suite: tables, and who is best where."""
+"""The results of a suite: tables, and which discipline is best in each number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What alternates in a run: phases of equal length that follow one another, again and again."""
+"""Alternating phases of equal length in a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run was at each moment: goodput of each flow every K round trips, distributions, phases and courses over time
+"""A run over time: goodput of each flow every K round trips, distributions, phases and courses over time
 (RFC 7928, Secs. 2.7 and 8.2).
 
 | what the RFC says | what we do | why |

@@ -1,4 +1,4 @@
-"""What single packets tell: how many SYNs and acknowledgements a queue drops, how long a flow takes to start, and the
+"""Metrics from single packets: how many SYNs and acknowledgements a queue drops, how long a flow takes to start, and the
 gaps between losses (RFC 7928, Secs. 2.2, 2.3, 3.1 and 9.2).
 
 | what the RFC says | what we do | why |

@@ -1,4 +1,4 @@
-"""The words in which a suite is written: a scenario is a network, named traffic, and the numbers that matter there.
+"""The building blocks of a suite: a scenario is a network, named traffic, and the numbers that matter there.
 
     Scenario("friendly", "5.1.1", "One TCP-friendly transfer", "Two sentences.",
              lambda settings: {"NewReno": bulk()}, (Number("NewReno", "goodput_bps"),))

@@ -1,1 +1,1 @@
-"""Experiments: one engine that runs scenarios for many seeds, a store of what was run, and what is asked of them."""
+"""Experiments: one engine that runs scenarios for many seeds, a store of finished runs, and the commands that use them."""

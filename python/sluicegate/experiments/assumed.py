@@ -1,4 +1,4 @@
-"""Goals that a person probably has for a link, for those who state none, and what no discipline can keep of them."""
+"""Assumed goals for users who state none, and those that no discipline can keep."""
 
 from __future__ import annotations
 

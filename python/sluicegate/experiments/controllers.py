@@ -1,4 +1,4 @@
-"""Congestion controls as a person lists them, and the overrides of a scenario that they stand for.
+"""Congestion controls as users list them, and the overrides of a scenario that they stand for.
 
     cubic,bbr3,ledbat:ledbat_target=60 ms
 

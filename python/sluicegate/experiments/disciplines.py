@@ -1,4 +1,4 @@
-"""Disciplines as a person lists them, in a text or as objects, and the overrides of a scenario that they stand for.
+"""Disciplines as users list them, in a text or as objects, and the overrides of a scenario that they stand for.
 
     red,choke:candidates=2:limit=500,path.py:MyAqm
 

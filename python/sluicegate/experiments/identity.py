@@ -1,4 +1,4 @@
-"""What a function is known by, so that results which were derived by it are found again as long as it is the same."""
+"""The identity of a function, so that results derived by it are reused as long as it is unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of an experiment: what is asked of a worker, what it answers, and the key under which the answer is kept."""
+"""One run of an experiment: the request to a worker, its answer, and the key under which the answer is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of a comparison come to: means over seeds, differences paired by seed, simulation beside real hosts.
+"""Statistics of a comparison: means over seeds, differences paired by seed, simulation beside real hosts.
 
 Runs between real hosts stand under a label of their own, `real_label`; a table has them beside simulated ones.
 """

@@ -1,4 +1,4 @@
-"""Scenarios between real hosts: what the kernel's hosts do of what a scenario says, and one run of them.
+"""Scenarios between real hosts: which keys of a scenario the kernel's hosts support, and one run of them.
 
 The kernel's TCP takes the place of the simulated hosts; network and queues stay Sluicegate's. Of what a group says:
 

@@ -1,4 +1,4 @@
-"""Which discipline, with which parameters, for one's own link and traffic: all that fit, ranked by stated goals.
+"""Which discipline, with which parameters, for a given link and traffic: all that fit, ranked by stated goals.
 
 Every discipline that a person's constraints leave is run on the scenario (`compare`: the same traffic for every seed).
 Those that miss the fewest goals come first, and of them those of which the intervals leave the fewest open; among

@@ -1,4 +1,4 @@
-"""A run that one drives: it stops where one likes, is looked at and changed, and goes on."""
+"""A run that the caller drives: advance it, inspect it, change it, continue."""
 
 from __future__ import annotations
 

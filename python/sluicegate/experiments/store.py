@@ -1,4 +1,4 @@
-"""Runs that have ended, each kept as soon as it has: one SQLite file, `runs.sqlite`.
+"""A store of finished runs, each kept as soon as it ends: one SQLite file, `runs.sqlite`.
 
 A run is a few tables, as Arrow streams, under its key. It is there whole or not at all, whatever ends the program,
 kill -9 included. One process at a time holds the file.

@@ -1,4 +1,4 @@
-"""Buffers and targets of disciplines that have none for every link: those of the link that each queue stands at."""
+"""Buffers and targets for disciplines without defaults for every link, chosen for the link of each queue."""
 
 from __future__ import annotations
 

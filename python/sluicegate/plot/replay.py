@@ -1,5 +1,4 @@
-"""The figures of a replay: what each of the largest flows met, or, of several disciplines, what each did at the link
-and to these flows."""
+"""The figures of a replay: results of the largest flows or, with several disciplines, of each at the link and for these flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every result can do: be written and read again, drawn, shown in a notebook, and made a page of its own."""
+"""What every result can do: be written and read, drawn, shown in a notebook, and written as a page."""
 
 from __future__ import annotations
 

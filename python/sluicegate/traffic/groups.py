@@ -1,4 +1,4 @@
-"""What the groups of a scenario ask for, and what each gets where all have the same right.
+"""The demands of the groups of a scenario, and their max-min fair shares.
 
 Read from a resolved scenario, before it runs: rates in bit/s, times in nanoseconds, lengths in bytes.
 """

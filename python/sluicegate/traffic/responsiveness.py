@@ -1,4 +1,4 @@
-"""Responsiveness and latency under load, in words that people know from tests of their line.
+"""Responsiveness and latency under load, in the terms of speed tests.
 
 Responsiveness is counted in round trips a minute, as Apple's `networkQuality` and draft-ietf-ippm-responsiveness do:
 the mean of that beside the load, whose part calls and games take here, and that on the loaded connections. The increase

@@ -1,5 +1,4 @@
-"""Links and loads outside the envelope of a discipline's defaults: it was measured there, and did not do what it
-promises (`envelopes`)."""
+"""Links and loads outside the envelope of a discipline's defaults: measurements there show that it does not keep its promise (`envelopes`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sentences are made of: times, sizes, rates."""
+"""Words for messages: times, sizes, rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What disciplines are told to aim at: a delay, as a time or as the length of a queue that takes it."""
+"""The targets given to disciplines: a delay, as a time or as the length of a queue that takes it."""
 
 from __future__ import annotations
 

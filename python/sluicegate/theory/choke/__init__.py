@@ -1,4 +1,4 @@
-"""CHOKe at equilibrium (Tang, Wang & Low 2004): who gets how much of the link, and where in the queue the packets are.
+"""CHOKe at equilibrium (Tang, Wang & Low 2004): the share of each flow, and the positions of packets in the queue.
 
 The names are the paper's: N TCP flows and one UDP flow of rate x_0 share a link of c packets per second; d is the round
 trip without queues, f(p, τ) the rate of a TCP flow, g(b, τ) the congestion-based dropping probability. Rates are in

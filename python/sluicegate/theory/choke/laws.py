@@ -1,4 +1,4 @@
-"""How TCP answers to loss and delay, f(p, τ), and how the queue's congestion is signalled, g(b, τ).
+"""TCP's rate by loss and delay, f(p, τ), and congestion signals by the queue, g(b, τ).
 
 A law is any function of two arrays, elementwise. Rates are in packets per second, times in seconds. What holds for all
 problems may be a number; what differs, an array with one value for each.
