@@ -355,6 +355,14 @@ fn requests_and_replies_are_the_kernels() {
     compare("exchange", "requests and replies", Algorithm::Cubic);
 }
 
+#[test]
+fn the_readme_counts_the_recordings_that_agree() {
+    let count: usize = ["reno", "cubic", "bbr", "exchange"].map(|name| traces(name).len()).iter().sum();
+    let same = count - DIFFERENT.iter().map(|(_, names)| names.len()).sum::<usize>();
+    let words = format!("{same} of {count} recorded transfers agree in every segment and ACK");
+    assert!(include_str!("../../../README.md").contains(&words), "the README lacks: {words}");
+}
+
 /// The comparison sees what it should see: a segment that is missing, one that is late, a window that is another.
 #[test]
 fn a_difference_is_found() {

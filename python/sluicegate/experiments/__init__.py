@@ -1,1 +1,1 @@
-"""Experiments: one engine that runs scenarios for many seeds, a store of finished runs, and the commands that use them."""
+"""Experiments: an engine that runs scenarios for many seeds, a store of finished runs, and the functions above them."""

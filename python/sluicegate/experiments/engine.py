@@ -1,4 +1,4 @@
-"""The engine: scenarios, run for many seeds on all cores, with results that do not depend on the order in which the runs end.
+"""The engine: scenarios, run for many seeds on all cores, with results that do not depend on which run ends first.
 
 What was run is kept under a key made of all that it depends on (`job`), in a store on disk or in memory, and is not run
 again. The unit of work is one call of `work(job)`; jobs and answers are picklable, so any `concurrent.futures.Executor`

@@ -1,4 +1,4 @@
-"""The figures of a replay: results of the largest flows or, with several disciplines, of each at the link and for these flows."""
+"""The figures of a replay: the largest flows or, with several disciplines, the link and these flows under each."""
 
 from __future__ import annotations
 

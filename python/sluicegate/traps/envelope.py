@@ -1,4 +1,5 @@
-"""Links and loads outside the envelope of a discipline's defaults: measurements there show that it does not keep its promise (`envelopes`)."""
+"""Links and loads outside the envelope of a discipline's defaults: measurements there show that it does not keep its
+promise (`envelopes`)."""
 
 from __future__ import annotations
 
