@@ -178,7 +178,7 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         self.rule.update_avg(self.ring.packets(), self.ring.bytes(), ctx.now);
         self.drawn.clear();
         // min_th ≤ avg < max_th: packets of one flow that meet are both dropped.
-        if self.rule.above_min_th() && !self.rule.above_max_th() {
+        if self.rule.above_min_th() && !self.rule.above_band() {
             self.draw_candidates(packet.flow(), ctx.rng);
             if !self.matches.is_empty() {
                 self.drop_matches(ctx);

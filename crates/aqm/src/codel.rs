@@ -42,8 +42,8 @@ use crate::prelude::*;
 pub use rule::{CodelRule, CodelState};
 
 choices! {
-    /// Whose arithmetic.
-    pub enum CodelArithmetic {
+    /// Whose CoDel it is: rules and arithmetic.
+    pub enum CodelVersion {
         /// The RFC's, with a real root.
         Rfc8289 = "rfc8289",
         /// The kernel's, in whole numbers.
@@ -80,7 +80,7 @@ discipline! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
-        law: CodelArithmetic = default(CodelArithmetic::Rfc8289),
+        law: CodelVersion = default(CodelVersion::Rfc8289),
             source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h"), fixed(true);
     }
     rules {

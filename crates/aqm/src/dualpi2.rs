@@ -76,8 +76,8 @@ use queues::{Queue, Queues, Scheduled, Tag};
 use sluicegate_base::Ecn;
 
 choices! {
-    /// Whose decisions and arithmetic.
-    pub enum DualPi2Law {
+    /// Whose DualPI2 it is: rules and arithmetic.
+    pub enum DualPi2Version {
         /// The RFC's: likelihoods are counted, and the L queue has a ramp.
         Rfc9332 = "rfc9332",
         /// The kernel's: likelihoods are drawn, and the L queue has a step.
@@ -158,15 +158,15 @@ discipline! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))),
             unit("packets"), range(Range::from(1.0)), source("Linux: the MTU");
         /// The RFC's decisions and arithmetic, or the kernel's.
-        law: DualPi2Law = default(DualPi2Law::Rfc9332),
+        law: DualPi2Version = default(DualPi2Version::Rfc9332),
             source("RFC 9332, App. A; Linux, net/sched/sch_dualpi2.c"), fixed(true);
     }
     rules {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
         "drop_at = enqueue needs law = linux" [drop_at, law]
-            |p| p.drop_at == DropAt::Dequeue || p.law == DualPi2Law::Linux;
+            |p| p.drop_at == DropAt::Dequeue || p.law == DualPi2Version::Linux;
         "with law = linux coupling_factor is whole" [coupling_factor, law]
-            |p| p.law == DualPi2Law::Rfc9332 || libm::floor(p.coupling_factor) == p.coupling_factor;
+            |p| p.law == DualPi2Version::Rfc9332 || libm::floor(p.coupling_factor) == p.coupling_factor;
     }
 }
 
@@ -177,8 +177,8 @@ impl DualPi2Params {
 
     fn period(&self) -> Span {
         match self.law {
-            DualPi2Law::Rfc9332 => self.tupdate(),
-            DualPi2Law::Linux => kernels(self.tupdate()),
+            DualPi2Version::Rfc9332 => self.tupdate(),
+            DualPi2Version::Linux => kernels(self.tupdate()),
         }
     }
 
@@ -355,8 +355,8 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             let Scheduled { queue, packet, tag, change } = self.queues.schedule(&self.params)?;
             let (bytes, ecn, wait) = (packet.bytes(), packet.ecn(), ctx.now.since(tag.came));
             let signal = match self.params.law {
-                DualPi2Law::Rfc9332 => self.decide(queue, bytes, ecn, wait),
-                DualPi2Law::Linux => {
+                DualPi2Version::Rfc9332 => self.decide(queue, bytes, ecn, wait),
+                DualPi2Version::Linux => {
                     let signal = match self.params.drop_at {
                         DropAt::Dequeue => self.decide_as_linux(queue, ecn, ctx.rng),
                         DropAt::Enqueue => Signal::None,

@@ -37,7 +37,7 @@
 //! | ECN is on by default (Sec. 5.2.6) | `ecn` is on by default | so in Linux |
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
-use crate::codel::{CodelArithmetic, CodelRule, CodelState};
+use crate::codel::{CodelRule, CodelState, CodelVersion};
 use crate::hashed_queues::{HashedQueue, HashedQueues};
 use crate::l4s::Ect;
 use crate::longest::{LazyLongest, Tie};
@@ -88,7 +88,7 @@ discipline! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
-        law: CodelArithmetic = default(CodelArithmetic::Rfc8289),
+        law: CodelVersion = default(CodelVersion::Rfc8289),
             source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h"), fixed(true);
     }
     rules {
@@ -125,7 +125,7 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(params: FqCodelParams) -> Self {
         FqCodel {
             rule: params.rule(),
-            queues: HashedQueues::new(params.flows, &CodelState::default(), params.law == CodelArithmetic::Linux),
+            queues: HashedQueues::new(params.flows, &CodelState::default(), params.law == CodelVersion::Linux),
             fattest: LazyLongest::new(Tie::First),
             params,
         }
@@ -152,7 +152,7 @@ impl<P: Packet> FqCodel<P> {
             ctx.drop(packet, reason);
         }
         let queue = &mut self.queues.queues[at as usize];
-        if reason == DropReason::Tail && self.params.law == CodelArithmetic::Linux {
+        if reason == DropReason::Tail && self.params.law == CodelVersion::Linux {
             queue.aqm.count = queue.aqm.count.wrapping_add(packets as u32);
         }
         self.fattest.set(at, weight(queue));

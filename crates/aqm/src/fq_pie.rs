@@ -38,7 +38,7 @@
 
 use crate::hashed_queues::HashedQueues;
 use crate::periodic_timer::PeriodicTimer;
-use crate::pie::{PieArithmetic, PieBlock, PieState};
+use crate::pie::{PieBlock, PieState, PieVersion};
 use crate::prelude::*;
 use alloc::vec::Vec;
 
@@ -98,7 +98,7 @@ impl<P: Packet> FqPie<P> {
             queues: HashedQueues::new(
                 params.flows,
                 &Aqm { pie: PieState::new(&params.pie), restless: false },
-                params.pie.law == PieArithmetic::Linux,
+                params.pie.law == PieVersion::Linux,
             ),
             updates: PeriodicTimer::new(params.pie.t_update),
             restless: Vec::new(),

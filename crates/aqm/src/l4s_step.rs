@@ -29,7 +29,7 @@
 //! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is dropped with reason `tail` | as for `codel` |
 //! | `tc` has no such queue | no `tc` line | near it: `fq_codel` with `flows 1`, `noecn` and `ce_threshold` with a selector |
 
-use crate::codel::{CodelArithmetic, CodelRule, CodelState};
+use crate::codel::{CodelRule, CodelState, CodelVersion};
 use crate::l4s::{Ect, OnOverload};
 use crate::prelude::*;
 
@@ -81,7 +81,7 @@ impl L4sStepParams {
             OnOverload::Overflow => Span(u64::MAX), // no wait is so long
         };
         let step = if self.step_thresh_packets.is_none() { Some(self.step_thresh) } else { None };
-        CodelRule::new(CodelArithmetic::Rfc8289, target, self.interval, self.max_packet.amount(), false)
+        CodelRule::new(CodelVersion::Rfc8289, target, self.interval, self.max_packet.amount(), false)
             .with_ce_threshold(step, self.ect)
     }
 }

@@ -51,7 +51,7 @@ mod state;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
 pub(crate) use rfc8033::{ACCUMULATED, SCALES, STEP};
-pub use rule::{PieArithmetic, PieBlock};
+pub use rule::{PieBlock, PieVersion};
 pub(crate) use state::PieState;
 
 choices! {
@@ -85,7 +85,7 @@ discipline! {
     }
     rules {
         "law = linux belongs to delay = timestamp" [law, delay]
-            |p| p.pie.law == PieArithmetic::Rfc8033 || p.delay == Delay::Timestamp;
+            |p| p.pie.law == PieVersion::Rfc8033 || p.delay == Delay::Timestamp;
     }
 }
 

@@ -9,7 +9,7 @@ mod kernel;
 
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::codel::{Codel, CodelArithmetic, CodelParams};
+use sluicegate_aqm::codel::{Codel, CodelParams, CodelVersion};
 use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::{Discipline, DropReason};
 use sluicegate_base::{Ecn, Size, Span, Stream};
@@ -17,7 +17,7 @@ use sluicegate_base::{Ecn, Size, Span, Stream};
 const PLAIN: Tc =
     Tc { limit: 1000, target: 5000, interval: 100_000, ecn: false, ce_threshold: None, ect1: false, mtu: 1514 };
 
-fn ours(tc: &Tc, law: CodelArithmetic) -> Harness<Codel<TestPacket>> {
+fn ours(tc: &Tc, law: CodelVersion) -> Harness<Codel<TestPacket>> {
     let params = CodelParams {
         target: Span(u64::from(tc.target) * 1000),
         interval: Span(u64::from(tc.interval) * 1000),
@@ -55,7 +55,7 @@ fn trace(steps: u64, seed: u64, mut work: impl FnMut(Span, Option<(u64, u64, Ecn
 }
 
 fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
-    let (mut ours, mut kernels, mut seen) = (ours(&tc, CodelArithmetic::Linux), kernel::Codel::new(tc), 0);
+    let (mut ours, mut kernels, mut seen) = (ours(&tc, CodelVersion::Linux), kernel::Codel::new(tc), 0);
     trace(steps, seed, |wait, packet| {
         ours.wait(wait);
         assert!(ours.now.0 >> 10 < 1 << 31, "within the kernel's clock");
@@ -114,7 +114,7 @@ fn the_rfcs_law_drops_about_as_many() {
         });
         harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Early).count() as f64
     };
-    let (rfc, linux) = (drops(CodelArithmetic::Rfc8289), drops(CodelArithmetic::Linux));
+    let (rfc, linux) = (drops(CodelVersion::Rfc8289), drops(CodelVersion::Linux));
     assert!(rfc > 500.0 && (rfc / linux - 1.0).abs() < 0.1, "RFC {rfc}, Linux {linux}");
 }
 

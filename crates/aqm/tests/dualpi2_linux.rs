@@ -10,7 +10,7 @@ mod kernel;
 
 use kernel::{Counts, Tc, Threshold};
 use proptest::prelude::*;
-use sluicegate_aqm::dualpi2::{DropAt, DualPi2, DualPi2Law, DualPi2Params};
+use sluicegate_aqm::dualpi2::{DropAt, DualPi2, DualPi2Params, DualPi2Version};
 use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::l4s::{Ect, OnOverload};
 use sluicegate_aqm::{Configure, Ctx, Discipline, DropReason};
@@ -33,7 +33,7 @@ const PLAIN: Tc = Tc {
     mtu: 1514,
 };
 
-fn params(tc: &Tc, law: DualPi2Law) -> DualPi2Params {
+fn params(tc: &Tc, law: DualPi2Version) -> DualPi2Params {
     let micros = |us: u32| Span(u64::from(us) * 1000);
     let (step_thresh, step_thresh_packets) = match tc.step {
         Threshold::Us(us) => (micros(us), None),
@@ -68,7 +68,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(tc: &Tc, law: DualPi2Law, seed: u64) -> Pair {
+    fn new(tc: &Tc, law: DualPi2Version, seed: u64) -> Pair {
         let (ours, theirs) = (Harness::new(DualPi2::new(params(tc, law)), seed), kernel::DualPi2::new(*tc));
         Pair { due: theirs.tupdate(), ours, theirs }
     }
@@ -116,7 +116,7 @@ impl Pair {
     /// Other options than those that the clock depends on.
     fn change(&mut self, tc: &Tc) {
         let ctx = &mut Ctx::new(self.ours.now, &mut self.ours.rng, &mut self.ours.dropped);
-        self.ours.discipline.configure(params(tc, DualPi2Law::Linux), ctx);
+        self.ours.discipline.configure(params(tc, DualPi2Version::Linux), ctx);
         self.theirs.change(*tc);
     }
 }
@@ -155,7 +155,7 @@ fn trace(steps: u64, seed: u64, mut work: impl FnMut(u64, Option<TestPacket>)) {
 }
 
 fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
-    let mut pair = Pair::new(&tc, DualPi2Law::Linux, seed);
+    let mut pair = Pair::new(&tc, DualPi2Version::Linux, seed);
     trace(steps, seed, |wait, packet| {
         pair.wait(wait);
         pair.step(packet);
@@ -193,7 +193,7 @@ fn long_traces_agree() {
 #[test]
 fn changes_agree() {
     for seed in 1..=5 {
-        let mut pair = Pair::new(&PLAIN, DualPi2Law::Linux, seed);
+        let mut pair = Pair::new(&PLAIN, DualPi2Version::Linux, seed);
         let (mut choices, mut until) = (Stream::new(seed, "changes"), 0);
         trace(20_000, seed, |wait, packet| {
             pair.wait(wait);
@@ -232,7 +232,7 @@ fn changes_agree() {
 fn the_rfcs_p_is_the_kernels() {
     for seed in 1..=10 {
         let tc = Tc { limit: 60, drop_overload: false, ecn_mask: 3, ..PLAIN };
-        let mut pair = Pair::new(&tc, DualPi2Law::Rfc9332, seed);
+        let mut pair = Pair::new(&tc, DualPi2Version::Rfc9332, seed);
         let mut highest = 0.0f64;
         trace(20_000, seed, |wait, packet| {
             pair.wait(wait.min(50_000_000));
@@ -279,7 +279,7 @@ proptest! {
         alpha in 0u32..(1 << 31) - 1, beta in 0u32..(1 << 31) - 1, target in 1u32..3_600_000_000, waits in 1u64..1 << 40,
         drop_overload: bool, seed: u64,
     ) {
-        let mut pair = Pair::new(&Tc { alpha, beta, target, tupdate: 4_000_000, drop_overload, ..PLAIN }, DualPi2Law::Linux, seed);
+        let mut pair = Pair::new(&Tc { alpha, beta, target, tupdate: 4_000_000, drop_overload, ..PLAIN }, DualPi2Version::Linux, seed);
         let mut trace = Stream::new(seed, "trace");
         for _ in 0..40 {
             pair.wait(trace.below(waits));

@@ -10,7 +10,7 @@ mod kernel;
 
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::codel::CodelArithmetic;
+use sluicegate_aqm::codel::CodelVersion;
 use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_codel::{FqCodel, FqCodelParams};
 use sluicegate_aqm::harness::{Harness, TestPacket};
@@ -44,7 +44,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         ce_threshold_ect: if tc.ect1 { Ect::L4s } else { Ect::Any },
         drop_batch: tc.drop_batch as u64,
         max_packet: Size::Bytes(u64::from(tc.mtu)),
-        law: CodelArithmetic::Linux,
+        law: CodelVersion::Linux,
     };
     let mut ours = Harness::new(FqCodel::new(params), seed);
     let (hash, mut seen) = (FlowHasher::new(&mut ours.rng.clone()), 0);

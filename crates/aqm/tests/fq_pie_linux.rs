@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_pie::{FqPie, FqPieParams};
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::pie::{PieArithmetic, PieBlock};
+use sluicegate_aqm::pie::{PieBlock, PieVersion};
 use sluicegate_aqm::red::{Action, Mode};
 use sluicegate_aqm::{Discipline, FlowKey};
 use sluicegate_base::{Ecn, Size, Span, Stream};
@@ -52,7 +52,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             derandomise: true,
             mode: if tc.pie.bytemode { Mode::Byte } else { Mode::Packet },
             max_packet: Size::Bytes(tc.pie.mtu),
-            law: PieArithmetic::Linux,
+            law: PieVersion::Linux,
         },
         flows: tc.flows as u64,
         quantum: Size::Bytes(tc.quantum as u64),

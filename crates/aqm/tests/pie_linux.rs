@@ -13,7 +13,7 @@ mod kernel;
 use kernel::{ONE, Pie as Kernel, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::pie::{Delay, Pie, PieArithmetic, PieBlock, PieParams};
+use sluicegate_aqm::pie::{Delay, Pie, PieBlock, PieParams, PieVersion};
 use sluicegate_aqm::red::{Action, Mode};
 use sluicegate_aqm::{Discipline, DropReason};
 use sluicegate_base::{Ecn, Rate, Size, Span, Stream};
@@ -22,7 +22,7 @@ const PLAIN: Tc =
     Tc { limit: 1000, target: 15_000, alpha: 2, beta: 20, ecn: true, mark_up_to: ONE / 10, bytemode: false, mtu: 1514 };
 const T_UPDATE: Span = Span::from_millis(15);
 
-fn ours(tc: &Tc, law: PieArithmetic, seed: u64) -> Harness<Pie<TestPacket>> {
+fn ours(tc: &Tc, law: PieVersion, seed: u64) -> Harness<Pie<TestPacket>> {
     let pie = PieBlock {
         target: Span(tc.target * 1000),
         t_update: T_UPDATE,
@@ -103,7 +103,7 @@ fn run(
 fn p_agrees_after_every_update_while_signals_are_marks() {
     let (mut compared, mut highest, mut most, mut marks) = (0, 0.0f64, 0.0f64, [0.0; 2]);
     for seed in 1..=60 {
-        let (mut ours, mut theirs) = (ours(&PLAIN, PieArithmetic::Rfc8033, seed), Kernel::new(PLAIN));
+        let (mut ours, mut theirs) = (ours(&PLAIN, PieVersion::Rfc8033, seed), Kernel::new(PLAIN));
         let mut loads = Stream::new(seed, "loads");
         let loads: Vec<f64> = (0..40).map(|_| 0.9 + 0.2 * loads.uniform()).collect();
         let mut parted = false;
@@ -149,7 +149,7 @@ fn p_agrees_after_every_update_while_signals_are_marks() {
 fn as_many_are_dropped_and_wait_as_long() {
     for (seed, load) in (1..).zip([1.05, 1.25, 1.6]) {
         let tc = Tc { ecn: false, ..PLAIN };
-        let (mut ours, mut theirs) = (ours(&tc, PieArithmetic::Rfc8033, seed), Kernel::new(tc));
+        let (mut ours, mut theirs) = (ours(&tc, PieVersion::Rfc8033, seed), Kernel::new(tc));
         let (mut steps, mut queued) = (0u64, [0.0; 2]);
         run(
             &mut ours,
@@ -174,7 +174,7 @@ fn as_many_are_dropped_and_wait_as_long() {
 /// With `law` = linux, after each step: what was dropped and why, what left and with which mark, the contents. The kernel's timer
 /// strikes every `T_UPDATE`, whether ours asks for it or not.
 fn compare(tc: Tc, steps: u64, seed: u64) -> kernel::Counts {
-    let (mut ours, mut theirs) = (ours(&tc, PieArithmetic::Linux, seed), Kernel::new(tc));
+    let (mut ours, mut theirs) = (ours(&tc, PieVersion::Linux, seed), Kernel::new(tc));
     let (mut random, mut trace, mut seen) = (ours.rng.clone(), Stream::new(seed, "trace"), 0);
     let (mut spell, mut load, mut gap, mut next) = (0, 0.5, 1, T_UPDATE.0);
     for _ in 0..steps {

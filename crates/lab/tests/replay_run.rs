@@ -10,7 +10,7 @@ use sluicegate_aqm::{Ctx, Discipline, all};
 use sluicegate_base::{Size, Span, Time};
 use sluicegate_lab::replay::reader::{Capture, Next};
 use sluicegate_lab::replay::results::Report;
-use sluicegate_lab::replay::run::Outcome;
+use sluicegate_lab::replay::run::Replayed;
 use sluicegate_lab::replay::writer::Writer;
 use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
 use sluicegate_lab::results::Cells;
@@ -47,7 +47,7 @@ fn sets(texts: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// Replays, and gives what was written as (time, data).
-fn replay(file: &[u8], settings: &[(&str, &str)]) -> (Report, Outcome, Vec<(u64, Vec<u8>)>) {
+fn replay(file: &[u8], settings: &[(&str, &str)]) -> (Report, Replayed, Vec<(u64, Vec<u8>)>) {
     let scenario = ReplayScenario::read(&sets(settings)).unwrap();
     let run = || {
         let (_, queue) =

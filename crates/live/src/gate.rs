@@ -40,7 +40,7 @@ impl Lost {
     }
 }
 
-/// The most segments that the kernel may hand over as one: [`Place`](crate::place::Place) tells it.
+/// The most segments that the kernel may hand over as one: [`Namespace`](crate::namespace::Namespace) tells it.
 pub const SEGMENTS: usize = 64;
 
 /// The driver's end of a TUN. The kernel hands segments of a connection over as one, which saves most of its work; they are

@@ -12,7 +12,7 @@
 //! In exchange, the discipline's rate must stay below the speed of the link: what does not fit into the transmit ring
 //! is lost, and counted.
 
-mod link;
+mod device;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -95,7 +95,7 @@ impl Interface {
     pub fn open(name: &str) -> Result<Interface, String> {
         let failed = |what: &'static str| move |error: Errno| format!("{name}: {what}: {}", error.desc());
         let mut netlink = NetlinkSocket::new();
-        let link = link::find(&mut netlink, name)?;
+        let device = device::find(&mut netlink, name)?;
         let addresses = getifaddrs().map_err(failed("addresses"))?.filter(|address| address.interface_name == name);
         let addresses: Vec<_> = addresses.filter_map(|address| address.address).collect();
 
@@ -113,24 +113,24 @@ impl Interface {
         let own = own.ok_or_else(|| format!("{name}: no link address"))?;
         bind(socket.as_raw_fd(), own).map_err(failed("bind"))?;
         let promiscuous = libc::packet_mreq {
-            mr_ifindex: link.index as i32,
+            mr_ifindex: device.index as i32,
             mr_type: libc::PACKET_MR_PROMISC as u16,
             mr_alen: 0,
             mr_address: [0; 8],
         };
         setsockopt(&socket, options::Membership, &promiscuous).map_err(failed("promiscuous mode"))?;
 
-        let slot = (PREFIX + HEADER + link.mtu as usize).next_multiple_of(64);
+        let slot = (PREFIX + HEADER + device.mtu as usize).next_multiple_of(64);
         let mut interface = Interface {
             name: name.into(),
-            index: link.index,
-            mtu: link.mtu,
+            index: device.index,
+            mtu: device.mtu,
             socket,
             netlink,
             offloads: Vec::new(),
-            warnings: link.warnings(name, &addresses),
+            warnings: device.warnings(name, &addresses),
             losses: Losses::default(),
-            lost_before: link.lost,
+            lost_before: device.lost,
             slot,
             slots: vec![0; BATCH * slot],
             arrived: Vec::with_capacity(BATCH),
@@ -154,7 +154,7 @@ impl Interface {
     /// Largest packet of the interface `name`, if a bridge can use it.
     #[must_use]
     pub fn mtu_of(name: &str) -> Option<u32> {
-        link::find(&mut NetlinkSocket::new(), name).ok().map(|link| link.mtu)
+        device::find(&mut NetlinkSocket::new(), name).ok().map(|device| device.mtu)
     }
 
     /// Switches off whatever merges packets.
@@ -294,7 +294,7 @@ impl Interface {
         if let Ok(statistics) = getsockopt(&self.socket, options::Statistics) {
             self.losses.received += u64::from(statistics.tp_drops);
         }
-        if let Ok(lost) = link::lost(&mut self.netlink, self.index) {
+        if let Ok(lost) = device::lost(&mut self.netlink, self.index) {
             self.losses.device = lost.saturating_sub(self.lost_before);
         }
         self.losses

@@ -12,7 +12,7 @@
 //! | [`ledger`] | what is counted, in the rows of the simulator's results |
 //! | [`offloads`] | which packets the kernel merges |
 //! | [`packet`] | a real packet, as a queue sees it |
-//! | [`place`] | a network namespace with one device, kept by a thread |
+//! | [`namespace`] | a network namespace with one device, kept by a thread |
 //! | [`pump`] | the thread that drives a network by the clock |
 //! | [`report`] | the tables of a simulated run, for real packets |
 //! | [`shell`] | a command behind a link |
@@ -30,9 +30,9 @@ pub mod gate;
 pub mod hosts;
 pub mod interface;
 pub mod ledger;
+pub mod namespace;
 pub mod offloads;
 pub mod packet;
-pub mod place;
 pub mod pump;
 pub mod report;
 pub mod shell;

@@ -2,7 +2,7 @@
 //! what the clock and the kernel have added.
 
 use crate::driven::{Driven, Punctuality, Traffic};
-use crate::place::Losses;
+use crate::namespace::Losses;
 use serde_json::{Value as Json, json};
 use sluicegate_lab::Scenario;
 use sluicegate_lab::results::{Cells, Column, ResultTable, summary, tables};

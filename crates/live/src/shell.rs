@@ -4,8 +4,8 @@ use crate::driven::Driven;
 use crate::emulator::Emulator;
 use crate::gate::{Gate, Tun};
 use crate::ledger::Ledger;
+use crate::namespace::{Losses, Namespace, NamespaceSpec};
 use crate::packet::Packet;
-use crate::place::{Losses, Place, PlaceSpec};
 use crate::pump::{Clock, Drive, Pump};
 use crate::tuples::Tuples;
 use sluicegate_base::Span;
@@ -56,7 +56,7 @@ const LISTENS: Duration = Duration::from_secs(1);
 /// A command behind a link, as it runs.
 pub struct Shell {
     pump: Pump<Tuples>,
-    places: [Place; 2],
+    namespaces: [Namespace; 2],
     world: Option<crate::world::World>,
     command: Child,
     peer: Option<Child>,
@@ -84,7 +84,7 @@ impl Shell {
             Far::World => (free_pair()?, false),
             Far::Peer(_) => (PEERS, true),
         };
-        let place = |device: &str, address, own, default_route| PlaceSpec {
+        let namespace = |device: &str, address, own, default_route| NamespaceSpec {
             device: device.to_owned(),
             address: (address, 30),
             mtu: spec.mtu,
@@ -92,8 +92,9 @@ impl Shell {
             own,
             sysctls: if own { spec.sysctls.clone() } else { Vec::new() },
         };
-        let (inner, inside) = Place::new(place("sluice0", addresses[0], true, true))?;
-        let (outer, outside) = Place::new(place(if own { "sluice0" } else { "sgout%d" }, addresses[1], own, own))?;
+        let (inner, inside) = Namespace::new(namespace("sluice0", addresses[0], true, true))?;
+        let (outer, outside) =
+            Namespace::new(namespace(if own { "sluice0" } else { "sgout%d" }, addresses[1], own, own))?;
         let world = match spec.far {
             Far::World => {
                 let servers = crate::world::dns::usable_servers();
@@ -141,7 +142,7 @@ impl Shell {
             }
         });
         match started {
-            Ok((pump, command)) => Ok(Shell { pump, places: [inner, outer], world, command, peer, warnings }),
+            Ok((pump, command)) => Ok(Shell { pump, namespaces: [inner, outer], world, command, peer, warnings }),
             Err(error) => {
                 peer.into_iter().for_each(end);
                 Err(error)
@@ -171,7 +172,7 @@ impl Shell {
         let code = self.ended().unwrap_or(130);
         let peer_code = self.peer.as_mut().and_then(code_of);
         let driven = self.pump.finish().map_err(|error| error.to_string());
-        let losses = self.places.each_mut().map(Place::losses);
+        let losses = self.namespaces.each_mut().map(Namespace::losses);
         if self.command.try_wait().ok().flatten().is_none() {
             end(self.command);
         }
@@ -208,11 +209,11 @@ fn end(mut child: Child) {
 }
 
 /// Starts a command at the other end, and waits until it listens, for a while, or has ended; whether it listens.
-fn start_peer(place: &Place, words: &[String], addresses: [Ipv4Addr; 2]) -> Result<(Child, bool), String> {
-    let mut child = place.run(wrapped(words, [addresses[1], addresses[0]], true))?;
+fn start_peer(namespace: &Namespace, words: &[String], addresses: [Ipv4Addr; 2]) -> Result<(Child, bool), String> {
+    let mut child = namespace.run(wrapped(words, [addresses[1], addresses[0]], true))?;
     let begun = Instant::now();
     while begun.elapsed() < LISTENS && child.try_wait().ok().flatten().is_none() {
-        let listens = place.run(|| {
+        let listens = namespace.run(|| {
             let text = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
             // State 0A is LISTEN; any UDP socket there is one that waits.
             text("tcp").lines().chain(text("tcp6").lines()).any(|line| line.split_whitespace().nth(3) == Some("0A"))

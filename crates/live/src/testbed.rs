@@ -7,8 +7,8 @@ use crate::hosts::shared::{FIRST_PORT, Shared};
 use crate::hosts::socket::Settings;
 use crate::hosts::{Hosts, Left as HostsLeft, RECEIVES, SENDS};
 use crate::ledger::{About, Flow, Ledger};
+use crate::namespace::{Losses, Namespace, NamespaceSpec};
 use crate::packet::{Entry, Packet};
-use crate::place::{Losses, Place, PlaceSpec};
 use crate::pump::{Clock, Drive, Pump};
 use crate::shell::PEERS;
 use crate::tuples::packet;
@@ -188,7 +188,7 @@ impl Testbed {
         ];
         let own = kernel.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let mtu = 1500.max(longest(&plan));
-        let place = |side: usize| PlaceSpec {
+        let namespace = |side: usize| NamespaceSpec {
             device: "sluice0".to_owned(),
             address: (PEERS[side], 30),
             mtu,
@@ -196,8 +196,8 @@ impl Testbed {
             own: true,
             sysctls: own.iter().cloned().chain(sysctls.clone()).collect(),
         };
-        let (senders, left) = Place::new(place(SENDS))?;
-        let (receivers, right) = Place::new(place(RECEIVES))?;
+        let (senders, left) = Namespace::new(namespace(SENDS))?;
+        let (receivers, right) = Namespace::new(namespace(RECEIVES))?;
         let mut ledger = Ledger::new(plan.sample, true);
         let spans: Vec<Span> = plan.links.iter().map(|link| link.delay).collect();
         let monitored: Vec<bool> = plan.links.iter().map(|link| link.monitored).collect();
@@ -255,8 +255,9 @@ impl Testbed {
     /// Ends it, and gives what it leaves. Namespaces and devices go with it.
     pub fn finish(self) -> Result<Left, String> {
         let driven = self.pump.finish().map_err(|error| error.to_string());
-        let (hosts, places) = self.hosts.finish();
-        let losses = places.map_or_else(Default::default, |mut places| places.each_mut().map(Place::losses));
+        let (hosts, namespaces) = self.hosts.finish();
+        let losses =
+            namespaces.map_or_else(Default::default, |mut namespaces| namespaces.each_mut().map(Namespace::losses));
         let (driven, hosts) = (driven?, hosts?);
         match driven.fault {
             Some(fault) => Err(fault),

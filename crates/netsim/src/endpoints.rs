@@ -5,7 +5,7 @@ mod delivery;
 pub mod flow;
 mod pairs;
 mod prefetch;
-pub mod send_jitter;
+pub mod preparation;
 pub mod slot;
 
 use crate::counters::FlowTotals;
@@ -18,7 +18,7 @@ use crate::source::SourcePlan;
 use crate::source::endpoint::UDP_HEADERS;
 use flow::FlowState;
 use pairs::Pair;
-use send_jitter::SendJitter;
+use preparation::Preparation;
 use slot::{Opening, Slot, Slots};
 use sluicegate_base::{Ecn, Span, Stream, Time};
 use sluicegate_tcp::connection::{Congestion, SendCounters};
@@ -503,7 +503,7 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
     match host.send_jitter {
         Span::ZERO => {}
         most if host.ns2_rules => ends[0].set_send_jitter(most, stream("preparation")),
-        most => jitter = SendJitter::new(most, || stream("preparation")),
+        most => jitter = Preparation::new(most, || stream("preparation")),
     }
     Slot {
         headers,

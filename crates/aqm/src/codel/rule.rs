@@ -1,24 +1,24 @@
 //! CoDel's rule without a queue: whether the packet at the head is to be dropped. `codel` and `fq_codel` build on it.
 
-use super::CodelArithmetic;
+use super::CodelVersion;
 use crate::discipline::{Buffer, Ctx, DropReason, Packet};
 use crate::fifo::Fifo;
 use crate::l4s::Ect;
 use sluicegate_base::{Span, Time};
 
-impl CodelArithmetic {
+impl CodelVersion {
     fn ticks(self, time: Time) -> u64 {
         match self {
-            CodelArithmetic::Rfc8289 => time.0,
-            CodelArithmetic::Linux => time.0 >> 10,
+            CodelVersion::Rfc8289 => time.0,
+            CodelVersion::Linux => time.0 >> 10,
         }
     }
 
     fn ticks_of(self, span: Span) -> u64 {
         match self {
-            CodelArithmetic::Rfc8289 => span.0,
+            CodelVersion::Rfc8289 => span.0,
             // tc counts in microseconds.
-            CodelArithmetic::Linux => (span.0 / 1000 * 1000) >> 10,
+            CodelVersion::Linux => (span.0 / 1000 * 1000) >> 10,
         }
     }
 }
@@ -29,7 +29,7 @@ type Head<P> = Option<(P, u64)>;
 /// What one queue or many have in common.
 #[derive(Clone, Debug)]
 pub struct CodelRule {
-    law: CodelArithmetic,
+    law: CodelVersion,
     target: u64,
     interval: u64,
     max_packet: u64,
@@ -53,7 +53,7 @@ pub struct CodelState {
 impl CodelRule {
     /// The rule with these values.
     #[must_use]
-    pub fn new(law: CodelArithmetic, target: Span, interval: Span, max_packet: u64, ecn: bool) -> Self {
+    pub fn new(law: CodelVersion, target: Span, interval: Span, max_packet: u64, ecn: bool) -> Self {
         let (target, interval) = (law.ticks_of(target), law.ticks_of(interval));
         CodelRule { law, target, interval, max_packet, ecn, ce_threshold: None }
     }
@@ -68,14 +68,14 @@ impl CodelRule {
     /// The time of the next drop, a while after `t` that shortens with the root of the count of drops.
     fn control_law(&self, t: u64, state: &CodelState) -> u64 {
         t + match self.law {
-            CodelArithmetic::Rfc8289 => (self.interval as f64 / libm::sqrt(f64::from(state.count))) as u64,
-            CodelArithmetic::Linux => (self.interval * (u64::from(state.rec_inv_sqrt) << 16)) >> 32,
+            CodelVersion::Rfc8289 => (self.interval as f64 / libm::sqrt(f64::from(state.count))) as u64,
+            CodelVersion::Linux => (self.interval * (u64::from(state.rec_inv_sqrt) << 16)) >> 32,
         }
     }
 
     /// Linux: one step of Newton's method towards 1/√count.
     pub(super) fn newton_step(&self, state: &mut CodelState) {
-        if self.law == CodelArithmetic::Linux {
+        if self.law == CodelVersion::Linux {
             let invsqrt = u64::from(state.rec_inv_sqrt) << 16;
             let invsqrt2 = (invsqrt * invsqrt) >> 32;
             // C's unsigned arithmetic wraps while the count is far from what the root was made for.
@@ -106,7 +106,7 @@ impl CodelRule {
                 state.first_above_time = Some(now + self.interval);
                 false
             }
-            Some(first) if self.law == CodelArithmetic::Linux => now > first,
+            Some(first) if self.law == CodelVersion::Linux => now > first,
             Some(first) => now >= first,
         };
         (Some((packet, sojourn_time)), ok_to_drop)
@@ -129,7 +129,7 @@ impl CodelRule {
         ctx: &mut Ctx<'_, P>,
     ) -> Option<P> {
         let now = self.law.ticks(ctx.now);
-        let others = others + if self.law == CodelArithmetic::Rfc8289 { elsewhere } else { 0 };
+        let others = others + if self.law == CodelVersion::Rfc8289 { elsewhere } else { 0 };
         let (mut head, mut ok_to_drop) = self.dodequeue(state, now, fifo, others);
         if state.dropping {
             if !ok_to_drop {

@@ -122,7 +122,7 @@ fn the_limit_is_kept() {
 /// One Newton step for each drop, from 1 = 65535/65536 on: 1/√2 = 0.7071, 1/√3 = 0.5774, 1/√4.
 #[test]
 fn linux_finds_the_root_step_by_step() {
-    let rule = CodelRule::new(CodelArithmetic::Linux, Span::from_millis(5), Span::from_millis(100), 1000, false);
+    let rule = CodelRule::new(CodelVersion::Linux, Span::from_millis(5), Span::from_millis(100), 1000, false);
     let mut state = CodelState { count: 1, rec_inv_sqrt: u16::MAX, ..CodelState::default() };
     let mut roots = Vec::new();
     for count in 2..=40 {

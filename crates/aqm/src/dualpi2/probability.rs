@@ -1,6 +1,6 @@
 //! The base probability p' of PI2, as the RFC and as the kernel update it.
 
-use super::{DualPi2Law, DualPi2Params};
+use super::{DualPi2Params, DualPi2Version};
 use crate::l4s::OnOverload;
 use sluicegate_base::Span;
 
@@ -43,13 +43,13 @@ impl BaseProbability {
 
     fn updated(&self, curq: Span, params: &DualPi2Params) -> f64 {
         match params.law {
-            DualPi2Law::Rfc9332 => {
+            DualPi2Version::Rfc9332 => {
                 let error = curq.as_secs() - params.target.as_secs();
                 let growth = curq.as_secs() - self.prevq.as_secs();
                 let p = (self.p + params.alpha() * error + params.beta() * growth).clamp(0.0, 1.0);
                 if params.overload == OnOverload::Overflow { libm::fmin(p, 1.0 / params.coupling_factor) } else { p }
             }
-            DualPi2Law::Linux => f64::from(self.updated_parts(curq, params)) / PARTS,
+            DualPi2Version::Linux => f64::from(self.updated_parts(curq, params)) / PARTS,
         }
     }
 

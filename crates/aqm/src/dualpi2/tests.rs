@@ -276,7 +276,7 @@ fn both_queues_share_the_limit() {
 #[test]
 fn linux_spares_short_queues() {
     for (drop_at, left) in [(DropAt::Dequeue, [9, 10]), (DropAt::Enqueue, [1, 2])] {
-        let mut harness = empty(DualPi2Params { law: DualPi2Law::Linux, drop_at, ..params() });
+        let mut harness = empty(DualPi2Params { law: DualPi2Version::Linux, drop_at, ..params() });
         harness.discipline.base.p = f64::from(u32::MAX) / 4_294_967_296.0;
         (1..=10).for_each(|flow| harness.arrive(flow, 1000));
         assert_eq!(drain(&mut harness).0, left, "{drop_at:?}");
@@ -288,7 +288,7 @@ fn linux_spares_short_queues() {
 #[test]
 fn linux_draws_up_to_p() {
     for (below, marked) in [(0, [1].to_vec()), (1, [].into())] {
-        let linux = DualPi2Params { law: DualPi2Law::Linux, coupling_factor: 1.0, ..params() };
+        let linux = DualPi2Params { law: DualPi2Version::Linux, coupling_factor: 1.0, ..params() };
         let mut harness = full(linux, 0.0, &[(3, Capable1)]);
         let drawn = harness.rng.clone().bits() >> 32;
         harness.discipline.base.p = (drawn - below) as f64 / 4_294_967_296.0;
@@ -299,7 +299,7 @@ fn linux_draws_up_to_p() {
 /// Once p' is 0 no update is asked for; a century of rest is not updated through.
 #[test]
 fn an_idle_link_is_quiet() {
-    for law in [DualPi2Law::Rfc9332, DualPi2Law::Linux] {
+    for law in [DualPi2Version::Rfc9332, DualPi2Version::Linux] {
         let mut harness = empty(DualPi2Params { law, ..params() });
         assert_eq!(harness.discipline.next_wakeup(), None);
         harness.arrive(1, 1000);
@@ -319,7 +319,7 @@ fn an_idle_link_is_quiet() {
             updates += 1;
         }
         // Steps of 0.15·0.015 = 0.00225; the kernel's gain is 40 parts of 2³² for 64 ns, which makes steps of 0.00218.
-        assert_eq!(updates, if law == DualPi2Law::Linux { 1 + 11 } else { 1 + 10 });
+        assert_eq!(updates, if law == DualPi2Version::Linux { 1 + 11 } else { 1 + 10 });
         harness.wait(Span::from_secs(3_155_760_000));
         harness.arrive(1, 1000);
         let next = harness.discipline.next_wakeup().unwrap();

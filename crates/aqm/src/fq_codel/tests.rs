@@ -78,7 +78,7 @@ fn an_immediate_threshold_marks_what_it_is_for() {
 #[test]
 fn codel_looks_at_all_queues_of_the_link() {
     let mut counts = Vec::new();
-    for law in [CodelArithmetic::Rfc8289, CodelArithmetic::Linux] {
+    for law in [CodelVersion::Rfc8289, CodelVersion::Linux] {
         let defaults = FqCodelParams::defaults(&LINK).unwrap();
         let mut harness = Harness::new(FqCodel::new(FqCodelParams { law, ..defaults }), 1);
         (0..20).for_each(|flow| (0..200).for_each(|_| harness.arrive(flow, 1000)));
@@ -101,7 +101,7 @@ fn codel_looks_at_all_queues_of_the_link() {
 /// its next packet is that of a new queue.
 #[test]
 fn an_emptied_new_queue_passes_through_the_old_ones() {
-    for (law, order) in [(CodelArithmetic::Rfc8289, [1, 2, 2, 3, 1]), (CodelArithmetic::Linux, [1, 2, 2, 1, 3])] {
+    for (law, order) in [(CodelVersion::Rfc8289, [1, 2, 2, 3, 1]), (CodelVersion::Linux, [1, 2, 2, 1, 3])] {
         let params = FqCodelParams { law, ..FqCodelParams::defaults(&LINK).unwrap() };
         let mut harness = Harness::new(FqCodel::new(params), 1);
         [1, 2, 2].iter().for_each(|flow| harness.arrive(*flow, 500));
@@ -115,7 +115,7 @@ fn an_emptied_new_queue_passes_through_the_old_ones() {
 /// Half of the bytes of the fattest queue go, at its head. CoDel does not count them (RFC 8289, Sec. 5.4); Linux's does.
 #[test]
 fn a_full_buffer_costs_the_fattest_queue_half() {
-    for (law, counted) in [(CodelArithmetic::Rfc8289, 0), (CodelArithmetic::Linux, 15)] {
+    for (law, counted) in [(CodelVersion::Rfc8289, 0), (CodelVersion::Linux, 15)] {
         let mut harness = Harness::new(FqCodel::new(FqCodelParams { limit: Size::Packets(40), law, ..params() }), 1);
         (0..10).for_each(|_| harness.arrive(1, 1000));
         (0..30).for_each(|_| harness.arrive(2, 500));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::flow_hasher::FlowHasher;
 use crate::harness::{Harness, TestPacket};
-use crate::pie::{Pie, PieArithmetic, PieParams};
+use crate::pie::{Pie, PieParams, PieVersion};
 use crate::red::Action;
 use sluicegate_base::{Ecn, Link, Params};
 
@@ -40,7 +40,7 @@ fn replays_the_lists() {
 /// An emptied new queue goes to the end of the old ones, also if there are none (RFC 8290, Sec. 4.2); in Linux it then leaves.
 #[test]
 fn an_emptied_new_queue_passes_through_the_old_ones() {
-    for (law, order) in [(PieArithmetic::Rfc8033, [1, 2, 2, 3, 1]), (PieArithmetic::Linux, [1, 2, 2, 1, 3])] {
+    for (law, order) in [(PieVersion::Rfc8033, [1, 2, 2, 3, 1]), (PieVersion::Linux, [1, 2, 2, 1, 3])] {
         let defaults = FqPieParams::defaults(&LINK).unwrap();
         let mut harness = harness(FqPieParams { pie: PieBlock { law, ..defaults.pie.clone() }, ..defaults });
         [1, 2, 2].iter().for_each(|flow| harness.arrive(*flow, 500));
@@ -55,10 +55,10 @@ fn an_emptied_new_queue_passes_through_the_old_ones() {
 #[test]
 fn one_flow_is_pie() {
     for (law, action) in [
-        (PieArithmetic::Rfc8033, Action::Drop),
-        (PieArithmetic::Rfc8033, Action::Mark),
-        (PieArithmetic::Linux, Action::Drop),
-        (PieArithmetic::Linux, Action::Mark),
+        (PieVersion::Rfc8033, Action::Drop),
+        (PieVersion::Rfc8033, Action::Mark),
+        (PieVersion::Linux, Action::Drop),
+        (PieVersion::Linux, Action::Mark),
     ] {
         let pie = PieBlock { law, action, long_delay: Some(Span::from_millis(250)), ..params().pie };
         let mut fq = harness(FqPieParams { pie: pie.clone(), limit: Size::Packets(60), ..params() });
@@ -151,7 +151,7 @@ fn parameters_may_change() {
 /// An idle queue needs no update for another allowance: an arrival brings it. In Linux an update does.
 #[test]
 fn another_allowance_reaches_every_queue() {
-    for (law, updated) in [(PieArithmetic::Rfc8033, 0), (PieArithmetic::Linux, 1024)] {
+    for (law, updated) in [(PieVersion::Rfc8033, 0), (PieVersion::Linux, 1024)] {
         let with = |ms| {
             let pie = PieBlock { law, max_burst: Span::from_millis(ms), ..params().pie };
             FqPieParams { pie, ..params() }

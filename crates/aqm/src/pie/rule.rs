@@ -5,8 +5,8 @@ use crate::red::{Action, Mode};
 use sluicegate_base::params;
 
 choices! {
-    /// How PIE computes, and where the kernel's rules differ from the RFC's.
-    pub enum PieArithmetic {
+    /// Whose PIE it is: rules, where the kernel's differ from the RFC's, and arithmetic.
+    pub enum PieVersion {
         /// The RFC's rules, in floating point.
         Rfc8033 = "rfc8033",
         /// The kernel's rules, in its whole numbers: parts of 2⁵⁶, ticks of 64 ns, gains in sixteenths.
@@ -42,12 +42,12 @@ params! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(1.0)), source("RFC 8033, MEAN_PKTSIZE");
         /// The RFC's rules in floating point, or the kernel's in whole numbers.
-        law: PieArithmetic = default(PieArithmetic::Rfc8033), source("RFC 8033; Linux, net/sched/sch_pie.c"), fixed(true);
+        law: PieVersion = default(PieVersion::Rfc8033), source("RFC 8033; Linux, net/sched/sch_pie.c"), fixed(true);
     }
     rules {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
         "law = linux belongs to derandomise = true" [law, derandomise]
-            |p| p.law == PieArithmetic::Rfc8033 || p.derandomise;
+            |p| p.law == PieVersion::Rfc8033 || p.derandomise;
     }
 }
 

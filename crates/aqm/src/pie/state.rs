@@ -2,7 +2,7 @@
 
 use super::linux::Linux;
 use super::rfc8033::Rfc8033;
-use super::rule::{Controller, PieArithmetic, PieBlock};
+use super::rule::{Controller, PieBlock, PieVersion};
 use crate::prelude::*;
 use crate::red::Action;
 
@@ -17,8 +17,8 @@ impl PieState {
     /// At rest.
     pub(crate) fn new(params: &PieBlock) -> PieState {
         match params.law {
-            PieArithmetic::Rfc8033 => PieState::Rfc8033(Rfc8033::new(params)),
-            PieArithmetic::Linux => PieState::Linux(Linux::new(params)),
+            PieVersion::Rfc8033 => PieState::Rfc8033(Rfc8033::new(params)),
+            PieVersion::Linux => PieState::Linux(Linux::new(params)),
         }
     }
 

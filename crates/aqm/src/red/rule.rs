@@ -132,10 +132,10 @@ impl RedRule {
         self.avg >= self.min_th
     }
 
-    /// Whether every arrival is to be dropped.
+    /// Whether the average is above the band, which ends at max_th, with `gentle` at twice that: every arrival is signalled on.
     #[inline]
     #[must_use]
-    pub fn above_max_th(&self) -> bool {
+    pub fn above_band(&self) -> bool {
         self.avg >= if self.gentle { 2.0 * self.max_th } else { self.max_th }
     }
 
@@ -177,7 +177,7 @@ impl RedRule {
         if self.law == GapLaw::Ns2 && self.ns2_spares() {
             return Verdict::Pass;
         }
-        let verdict = if self.above_min_th() && !self.above_max_th() {
+        let verdict = if self.above_min_th() && !self.above_band() {
             self.count += 1;
             let signal = match self.law {
                 GapLaw::Section7 | GapLaw::Figure2 | GapLaw::Ns2 => rng.uniform() < self.p_a(bytes),

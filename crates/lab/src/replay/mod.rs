@@ -46,7 +46,7 @@ pub mod writer;
 
 pub use link::Packet;
 pub use results::Report;
-pub use run::{Outcome, Progress, Replay, survey};
+pub use run::{Progress, Replay, Replayed, survey};
 pub use scenario::ReplayScenario;
 pub use table::Table;
 pub use timed::Failure;

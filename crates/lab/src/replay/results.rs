@@ -2,7 +2,7 @@
 
 use super::flows::Row;
 use super::layers::Other;
-use super::run::Outcome;
+use super::run::Replayed;
 use super::scenario::ReplayScenario;
 use crate::VERSION;
 use crate::results::{Cells, Column, ResultTable, Texts, drops_by_reason, f64s, ratio, strs, u64s};
@@ -14,7 +14,7 @@ use sluicegate_base::{Rate, Time};
 pub struct Report {
     rows: Vec<(&'static str, Row)>,
     names: Vec<[String; 4]>,
-    outcome: Outcome,
+    outcome: Replayed,
     discipline: String,
     rate: Rate,
 }
@@ -22,7 +22,7 @@ pub struct Report {
 impl Report {
     /// The report of a replay at this rate under the discipline of this name.
     #[must_use]
-    pub fn new(mut outcome: Outcome, discipline: String, rate: Rate) -> Report {
+    pub fn new(mut outcome: Replayed, discipline: String, rate: Rate) -> Report {
         let rows: Vec<(&'static str, Row)> = outcome.flows.take_rows().collect();
         let names = rows.iter().map(|(kind, row)| names(kind, row)).collect();
         Report { rows, names, outcome, discipline, rate }
@@ -307,7 +307,7 @@ fn names(kind: &str, row: &Row) -> [String; 4] {
 /// The tables without a row, for their columns.
 #[must_use]
 pub fn declared() -> Vec<ResultTable> {
-    let outcome = Outcome::empty();
+    let outcome = Replayed::empty();
     let mut tables = Report::new(outcome, String::new(), Rate(1)).tables();
     for column in tables.iter_mut().flat_map(|table| &mut table.columns) {
         match &mut column.cells {

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 /// What a replay leaves.
-pub struct Outcome {
+pub struct Replayed {
     /// `pcap` or `pcapng`.
     pub format: &'static str,
     /// How many bytes of the file were read.
@@ -35,12 +35,12 @@ pub struct Outcome {
     pub flows: Flows,
 }
 
-impl Outcome {
+impl Replayed {
     /// What a replay of nothing would leave.
     #[must_use]
-    pub fn empty() -> Outcome {
+    pub fn empty() -> Replayed {
         let (totals, crossed, flows) = (Totals::default(), Crossed::default(), Flows::new(0, 0));
-        Outcome { format: "", read: 0, damage: None, totals, crossed, flows }
+        Replayed { format: "", read: 0, damage: None, totals, crossed, flows }
     }
 }
 
@@ -172,14 +172,14 @@ impl<R: Read, W: Write> Replay<R, W> {
     }
 
     /// Ends the replay and gives what it has measured.
-    pub fn finish(self) -> Result<Outcome, Failure> {
+    pub fn finish(self) -> Result<Replayed, Failure> {
         let (crossed, flows, Written { out, .. }) = self.link.finish(self.now);
         if let Some(out) = out {
             out.finish().map_err(Failure::Write)?;
         }
         let Timed { capture, times } = self.source;
         let (format, read) = (capture.format(), capture.offset());
-        Ok(Outcome { format, read, damage: self.damage, totals: times.totals, crossed, flows })
+        Ok(Replayed { format, read, damage: self.damage, totals: times.totals, crossed, flows })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::flows::Flows;
 use super::layers::Kind;
 use super::layers::Other;
-use super::run::Outcome;
+use super::run::Replayed;
 
 /// The reasons of [`Other`] in words, of one packet and of several, in their order.
 const WHY: [[&str; 2]; Other::COUNT] = [
@@ -55,7 +55,7 @@ fn of_packets(count: u64, packets: u64, verb: [&'static str; 2]) -> String {
 
 /// What is odd about times and packets of a capture, most important first.
 #[must_use]
-pub fn of(outcome: &Outcome, mtu: u32) -> Vec<String> {
+pub fn of(outcome: &Replayed, mtu: u32) -> Vec<String> {
     let (totals, crossed) = (&outcome.totals, &outcome.crossed);
     let [merged, pieces] = crossed.merged;
     let arrived = totals.packets - merged + pieces;

@@ -2,7 +2,7 @@
 
 use super::connection::{End, Role};
 use super::shared::{FIRST_PORT, SIDES};
-use super::{Driver, Flow, LISTENER, Pool, SENDS, socket};
+use super::{Driver, HostFlow, LISTENER, Pool, SENDS, socket};
 use rustix::event::epoll;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use sluicegate_base::{Span, Time};
@@ -27,22 +27,22 @@ impl Driver {
 
     /// Opens a connection of a flow from this side; its packets have this delay of their own on either way.
     pub(super) fn connect(&mut self, flow: u32, side: usize, role: Role, delay: Span) -> Result<u32, String> {
-        let Flow { plan, settings, .. } = &self.flows[flow as usize];
+        let HostFlow { plan, settings, .. } = &self.flows[flow as usize];
         let settings = settings.clone().expect("a flow of TCP has settings");
         let to = SocketAddrV4::new(self.addresses[1 - side], self.port_of(plan.group));
         if self.ecn != Some(settings.ecn) {
             self.ecn = Some(settings.ecn);
             // 1: connections that open ask for it; 2: they do not. Either way it is accepted if asked for.
             let value = if settings.ecn { "1" } else { "2" };
-            for place in self.places.iter() {
-                let written = place.run(move || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", value));
+            for namespace in self.namespaces.iter() {
+                let written = namespace.run(move || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", value));
                 written.map_err(|error| format!("net.ipv4.tcp_ecn: {error}"))?;
             }
         }
         for _ in 0..100 {
             let port = self.free_port(side);
             self.shared.own(side, port, flow, delay);
-            if let Some(socket) = socket::connecting(&self.places[side], &settings, port, to)? {
+            if let Some(socket) = socket::connecting(&self.namespaces[side], &settings, port, to)? {
                 let slot = self.ends.add(End::new(socket, side, port, flow, role));
                 self.ports[side].1[usize::from(port)] = Some(slot);
                 self.watch(slot)?;

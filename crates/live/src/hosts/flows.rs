@@ -1,7 +1,7 @@
 //! Flows that have one connection or socket: when they start and stop, and what they send by the clock.
 
 use super::connection::Role;
-use super::{DISCARD, Driver, Flow, RECEIVES, SENDS, Task, socket};
+use super::{DISCARD, Driver, HostFlow, RECEIVES, SENDS, Task, socket};
 use rustix::net::{RecvFlags, SendFlags, recvfrom, send};
 use sluicegate_base::{Span, Time};
 use sluicegate_netsim::source::SourcePlan;
@@ -9,7 +9,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 
 impl Driver {
     pub(super) fn start(&mut self, flow: u32) -> Result<(), String> {
-        let Flow { plan, clock, .. } = &mut self.flows[flow as usize];
+        let HostFlow { plan, clock, .. } = &mut self.flows[flow as usize];
         let start = plan.start;
         match &plan.source {
             SourcePlan::Tcp(_) => {
@@ -36,7 +36,8 @@ impl Driver {
                 let port = self.free_port(SENDS);
                 let to = SocketAddrV4::new(self.addresses[RECEIVES], DISCARD);
                 self.shared.own(SENDS, port, flow, Span::ZERO);
-                self.flows[flow as usize].socket = Some(socket::datagrams(&self.places[SENDS], port, Some(to), ecn)?);
+                self.flows[flow as usize].socket =
+                    Some(socket::datagrams(&self.namespaces[SENDS], port, Some(to), ecn)?);
                 self.at(start + first, Task::Send(flow));
             }
         }

@@ -29,7 +29,7 @@ pub mod shared;
 pub mod socket;
 pub mod users;
 
-use crate::place::Place;
+use crate::namespace::Namespace;
 use crate::pump::Clock;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -79,7 +79,7 @@ enum Task {
 }
 
 /// A flow at its ends.
-struct Flow {
+struct HostFlow {
     plan: FlowPlan,
     settings: Option<Settings>,
     clock: Option<Box<dyn Source>>,
@@ -125,7 +125,7 @@ pub struct Left {
 pub struct Hosts {
     thread: JoinHandle<Result<Left, String>>,
     stop: Arc<AtomicBool>,
-    places: Arc<[Place; SIDES]>,
+    namespaces: Arc<[Namespace; SIDES]>,
 }
 
 impl Hosts {
@@ -133,19 +133,19 @@ impl Hosts {
     /// the two sides.
     pub fn start(
         clock: Clock,
-        places: [Place; SIDES],
+        namespaces: [Namespace; SIDES],
         addresses: [Ipv4Addr; SIDES],
         flows: Vec<(FlowPlan, Option<Settings>)>,
         shared: Arc<Shared>,
         seed: u64,
         warmup: Span,
     ) -> Result<Hosts, String> {
-        let (stop, places) = (Arc::new(AtomicBool::new(false)), Arc::new(places));
-        let mut driver = Driver::new(clock, places.clone(), addresses, flows, shared, seed, warmup)?;
+        let (stop, namespaces) = (Arc::new(AtomicBool::new(false)), Arc::new(namespaces));
+        let mut driver = Driver::new(clock, namespaces.clone(), addresses, flows, shared, seed, warmup)?;
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("hosts".to_owned());
         let thread = thread.spawn(move || driver.run(&stopped)).map_err(|error| error.to_string())?;
-        Ok(Hosts { thread, stop, places })
+        Ok(Hosts { thread, stop, namespaces })
     }
 
     /// Whether they have failed.
@@ -155,20 +155,20 @@ impl Hosts {
     }
 
     /// Ends them, and gives what they leave, with the namespaces.
-    pub fn finish(self) -> (Result<Left, String>, Option<[Place; SIDES]>) {
+    pub fn finish(self) -> (Result<Left, String>, Option<[Namespace; SIDES]>) {
         self.stop.store(true, Ordering::Relaxed);
         let left = self.thread.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause));
-        (left, Arc::into_inner(self.places))
+        (left, Arc::into_inner(self.namespaces))
     }
 }
 
 struct Driver {
     clock: Clock,
-    places: Arc<[Place; SIDES]>,
+    namespaces: Arc<[Namespace; SIDES]>,
     addresses: [Ipv4Addr; SIDES],
     shared: Arc<Shared>,
     poll: OwnedFd,
-    flows: Vec<Flow>,
+    flows: Vec<HostFlow>,
     pools: Vec<Pool>,
     users: Vec<User>,
     scripts: BTreeMap<u64, Script>,
@@ -194,7 +194,7 @@ const LISTENER: u64 = 1 << 63;
 impl Driver {
     fn new(
         clock: Clock,
-        places: Arc<[Place; SIDES]>,
+        namespaces: Arc<[Namespace; SIDES]>,
         addresses: [Ipv4Addr; SIDES],
         flows: Vec<(FlowPlan, Option<Settings>)>,
         shared: Arc<Shared>,
@@ -203,12 +203,12 @@ impl Driver {
     ) -> Result<Driver, String> {
         let error = |error: Errno| error.to_string();
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(error)?;
-        let drain = socket::datagrams(&places[RECEIVES], DISCARD, None, Ecn::NotCapable)?;
+        let drain = socket::datagrams(&namespaces[RECEIVES], DISCARD, None, Ecn::NotCapable)?;
         epoll::add(&poll, &drain, epoll::EventData::new_u64(DRAIN), epoll::EventFlags::IN).map_err(error)?;
         let port = || (FIRST_PORT - 1, vec![None; usize::from(u16::MAX) + 1]);
         let mut driver = Driver {
             clock,
-            places,
+            namespaces,
             addresses,
             shared,
             poll,
@@ -244,7 +244,7 @@ impl Driver {
             let (port, side) = (self.port_of(plan.group), if pooled { SENDS } else { RECEIVES });
             let number = LISTENER | u64::from(port);
             if self.listeners.iter().all(|(known, _)| *known != number) {
-                let socket = socket::listener(&self.places[side], settings, port)?;
+                let socket = socket::listener(&self.namespaces[side], settings, port)?;
                 let flags = epoll::EventFlags::IN;
                 let added = epoll::add(&self.poll, &socket, epoll::EventData::new_u64(number), flags);
                 added.map_err(|error| error.to_string())?;
@@ -280,7 +280,7 @@ impl Driver {
         }
         let clock = plan.source.clock(|| stream("packets"));
         let rng = stream("connections/ends");
-        self.flows.push(Flow {
+        self.flows.push(HostFlow {
             plan,
             settings,
             clock,

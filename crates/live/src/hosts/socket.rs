@@ -1,6 +1,6 @@
 //! Sockets of the two namespaces, with what a scenario says of their hosts.
 
-use crate::place::Place;
+use crate::namespace::Namespace;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt as sockopt_of};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with, sockopt};
@@ -71,9 +71,9 @@ fn no_algorithm(settings: &Settings, error: Errno) -> String {
 }
 
 /// A socket that connections of a group come to.
-pub fn listener(place: &Place, settings: &Settings, port: u16) -> Result<OwnedFd, String> {
+pub fn listener(namespace: &Namespace, settings: &Settings, port: u16) -> Result<OwnedFd, String> {
     let settings = settings.clone();
-    place.run(move || {
+    namespace.run(move || {
         let socket = tcp(&settings, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))?;
         listen(&socket, 65_535).map_err(told("listen"))?;
         Ok(socket)
@@ -81,9 +81,14 @@ pub fn listener(place: &Place, settings: &Settings, port: u16) -> Result<OwnedFd
 }
 
 /// A socket that begins to connect from this port to that address; none if the port is in use.
-pub fn connecting(place: &Place, settings: &Settings, port: u16, to: SocketAddrV4) -> Result<Option<OwnedFd>, String> {
+pub fn connecting(
+    namespace: &Namespace,
+    settings: &Settings,
+    port: u16,
+    to: SocketAddrV4,
+) -> Result<Option<OwnedFd>, String> {
     let settings = settings.clone();
-    place.run(move || {
+    namespace.run(move || {
         let socket = tcp(&settings, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))?;
         match connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(Some(socket)),
@@ -94,8 +99,8 @@ pub fn connecting(place: &Place, settings: &Settings, port: u16, to: SocketAddrV
 }
 
 /// A datagram socket at this port, connected if `to` says to what, with this ECN field in what it sends.
-pub fn datagrams(place: &Place, port: u16, to: Option<SocketAddrV4>, ecn: Ecn) -> Result<OwnedFd, String> {
-    place.run(move || {
+pub fn datagrams(namespace: &Namespace, port: u16, to: Option<SocketAddrV4>, ecn: Ecn) -> Result<OwnedFd, String> {
+    namespace.run(move || {
         let socket = open(SocketType::DGRAM).map_err(told("socket"))?;
         sockopt::set_ip_tos(&socket, ecn as u8).map_err(told("IP_TOS"))?;
         bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)).map_err(told("bind"))?;

@@ -1,4 +1,4 @@
-use super::{Interface, Losses, link, wire};
+use super::{Interface, Losses, device, wire};
 use crate::offloads;
 use netlink_socket2::NetlinkSocket;
 use nix::sched::{CloneFlags, unshare};
@@ -115,7 +115,7 @@ fn unsuitable_interfaces_are_refused() {
 fn offloads_are_restored() {
     apart(PAIR, || {
         let mut netlink = NetlinkSocket::new();
-        let index = link::find(&mut netlink, "near").unwrap().index;
+        let index = device::find(&mut netlink, "near").unwrap().index;
         offloads::set(&mut netlink, index, &["rx-gro"], true).unwrap();
         let near = Interface::open("near").unwrap();
         assert!(offloads::active(&mut netlink, index, &offloads::MERGING).unwrap().is_empty());
@@ -138,7 +138,7 @@ fn host(name: &'static str, address: &str, segment: bool, then: impl FnOnce() + 
         start.recv().unwrap();
         assert!(Command::new("sh").args(["-c", &up]).status().unwrap().success());
         let mut netlink = NetlinkSocket::new();
-        let index = link::find(&mut netlink, name).unwrap().index;
+        let index = device::find(&mut netlink, name).unwrap().index;
         offloads::set(&mut netlink, index, &SEGMENTING, segment).unwrap();
         then();
     });

@@ -5,7 +5,7 @@
 //! and slot: what arrives for a connection that is over is dropped by its host, because the slot's number is another one by
 //! then.
 
-use crate::endpoints::send_jitter::SendJitter;
+use crate::endpoints::preparation::Preparation;
 use crate::network::access_link::AccessLink;
 use crate::network::packet::{CONNECTIONS, End, Header, NONE};
 use crate::source::Way;
@@ -37,7 +37,7 @@ pub struct Slot {
     /// How much data its receiver waits for; `u64::MAX` when that does not matter, or no more.
     pub awaited: u64,
     /// The time that the sender takes over each packet, if any.
-    pub jitter: Option<Box<SendJitter>>,
+    pub jitter: Option<Box<Preparation>>,
     /// What it has as one that comes and goes.
     pub transient: Option<Box<Transient>>,
     /// The sender, and the receiver.

@@ -209,8 +209,8 @@ fn gentle_rises_to_one_at_twice_max_th() {
         ..thresholds(10, 30)
     };
     assert!((at(&params, 45.0).p_b() - 0.55).abs() < 1e-12, "half-way between max_p and 1");
-    assert!(!at(&params, 59.9).above_max_th() && at(&params, 60.0).above_max_th());
-    assert!(at(&RedParams { gentle: false, ..params }, 30.0).above_max_th());
+    assert!(!at(&params, 59.9).above_band() && at(&params, 60.0).above_band());
+    assert!(at(&RedParams { gentle: false, ..params }, 30.0).above_band());
 }
 
 /// Sec. IV: in byte mode the probability is proportional to the packet's length.

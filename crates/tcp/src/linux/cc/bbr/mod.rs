@@ -23,7 +23,7 @@ const ONE_PACKET_RATE: u64 = 1_200_000;
 
 /// The window in and after a recovery.
 #[derive(Clone, Copy, Debug, Default)]
-struct Recovery {
+struct RecoveryWindow {
     /// The state at the acknowledgement before.
     previous: State,
     /// The window before, which comes back.
@@ -32,14 +32,14 @@ struct Recovery {
     conserve: bool,
 }
 
-impl Recovery {
+impl RecoveryWindow {
     /// Keeps the window for later (bbr_save_cwnd, BBRSaveCwnd); `probes_rtt`: it has been lowered to look for the least round trip.
     fn save(&mut self, window: &Window, probes_rtt: bool) {
         let good = self.previous < State::Recovery && !probes_rtt;
         self.prior_cwnd = if good { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
-    /// The window at an acknowledgement, before it grows; while packets are [conserved](Recovery::conserve) it does not
+    /// The window at an acknowledgement, before it grows; while packets are [conserved](RecoveryWindow::conserve) it does not
     /// (bbr_set_cwnd_to_recover_or_restore, BBRModulateCwndForRecovery). With a recovery a round begins.
     #[inline]
     fn cwnd(&mut self, window: &Window, sample: &Sample, next_round: &mut u64) -> u32 {

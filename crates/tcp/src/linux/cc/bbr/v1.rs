@@ -25,7 +25,7 @@ use super::aggregation::Aggregation;
 use super::max_filter::MaxFilter;
 use super::policer::{Policer, Verdict};
 use super::{
-    BW_SHIFT, LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, Recovery, UNIT, bdp, burst_goal, first_pace, least_burst,
+    BW_SHIFT, LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, RecoveryWindow, UNIT, bdp, burst_goal, first_pace, least_burst,
     micros, paced,
 };
 use crate::linux::cc::{Controller, Event, Sample, State, Window};
@@ -62,7 +62,7 @@ pub struct Bbr {
     next_round: u64,
     round_start: bool,
     idle_restart: bool,
-    recovery: Recovery,
+    recovery: RecoveryWindow,
     full_rate: u64,
     full_rounds: u32,
     full: bool,
@@ -91,7 +91,7 @@ impl Bbr {
             next_round: 0,
             round_start: false,
             idle_restart: false,
-            recovery: Recovery::default(),
+            recovery: RecoveryWindow::default(),
             full_rate: 0,
             full_rounds: 0,
             full: false,

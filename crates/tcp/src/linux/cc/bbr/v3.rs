@@ -23,7 +23,9 @@
 
 mod model;
 
-use super::{LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, Recovery, UNIT, bdp, burst_goal, first_pace, least_burst, paced};
+use super::{
+    LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, RecoveryWindow, UNIT, bdp, burst_goal, first_pace, least_burst, paced,
+};
 use crate::linux::cc::{Controller, Event, Sample, State, Window};
 use sluicegate_base::{Rate, Span, Stream, Time};
 
@@ -96,7 +98,7 @@ pub struct Bbr3 {
     probe_rtt_done: Option<Time>,
     probe_rtt_round: bool,
     idle_restart: bool,
-    recovery: Recovery,
+    recovery: RecoveryWindow,
 }
 
 impl Bbr3 {
@@ -139,7 +141,7 @@ impl Bbr3 {
             probe_rtt_done: None,
             probe_rtt_round: false,
             idle_restart: false,
-            recovery: Recovery::default(),
+            recovery: RecoveryWindow::default(),
         }
     }
 

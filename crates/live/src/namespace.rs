@@ -15,9 +15,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
-/// How a place is made.
+/// How a namespace is made.
 #[derive(Clone, Debug)]
-pub struct PlaceSpec {
+pub struct NamespaceSpec {
     /// The name of its device; a `%d` stands for a number.
     pub device: String,
     /// The address of the device, and how many bits of it are its network's.
@@ -38,7 +38,7 @@ const QUEUE: u32 = 10_000;
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A network namespace with one device.
-pub struct Place {
+pub struct Namespace {
     jobs: Sender<Job>,
     /// Its socket to the kernel, which belongs to the namespace whoever uses it.
     netlink: NetlinkSocket,
@@ -49,7 +49,7 @@ pub struct Place {
     thread: String,
 }
 
-/// What a place has lost, since it was made.
+/// What a namespace has lost, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Packets that found the device's queue full.
@@ -68,27 +68,27 @@ impl Losses {
     }
 }
 
-impl Place {
-    /// Makes a place, and gives the driver's end of its device. The error is for people.
-    pub fn new(spec: PlaceSpec) -> Result<(Place, SyncDevice), String> {
+impl Namespace {
+    /// Makes a namespace, and gives the driver's end of its device. The error is for people.
+    pub fn new(spec: NamespaceSpec) -> Result<(Namespace, SyncDevice), String> {
         let (jobs, work) = channel::<Job>();
         let (sender, made) = channel();
         thread::Builder::new()
-            .name("place".to_owned())
+            .name("namespace".to_owned())
             .spawn(move || {
                 let _ = sender.send(make(&spec));
                 work.into_iter().for_each(|job| job());
             })
             .map_err(|error| error.to_string())?;
         let Made { tun, netlink, thread, device, index } = made.recv().map_err(|error| error.to_string())??;
-        Ok((Place { jobs, netlink, device, index, thread }, tun))
+        Ok((Namespace { jobs, netlink, device, index, thread }, tun))
     }
 
     /// Does some work in the namespace, and waits for it.
     pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, done) = channel();
         let job = move || drop(sender.send(work()));
-        self.jobs.send(Box::new(job)).expect("the keeper lives as long as its place");
+        self.jobs.send(Box::new(job)).expect("the keeper lives as long as its namespace");
         done.recv().expect("the keeper does its work")
     }
 
@@ -134,7 +134,7 @@ struct Made {
     index: u32,
 }
 
-fn make(spec: &PlaceSpec) -> Result<Made, String> {
+fn make(spec: &NamespaceSpec) -> Result<Made, String> {
     if spec.own {
         own_namespace().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => "a network namespace needs root, or user namespaces for all".to_owned(),

@@ -1,4 +1,4 @@
-//! SendJitter: the random time that a host takes over each packet before it sends it.
+//! The random time that a host takes over each packet before it sends it.
 //!
 //! Where senders answer the bottleneck's clock exactly, packets arrive in step with it, and a full queue always meets the
 //! same connections (Floyd & Jacobson 1992, traffic phase effects). RED 1993 avoids that: "the source node takes a random
@@ -8,18 +8,18 @@
 use sluicegate_base::{Span, Stream, Time};
 
 /// One host's preparation of packets.
-pub struct SendJitter {
+pub struct Preparation {
     most: Span,
     rng: Stream,
     /// When the last packet was ready.
     ready: Time,
 }
 
-impl SendJitter {
+impl Preparation {
     /// Takes up to `most` over a packet, from its own random stream; none at all when that is zero.
     #[must_use]
-    pub fn new(most: Span, rng: impl FnOnce() -> Stream) -> Option<Box<SendJitter>> {
-        (most > Span::ZERO).then(|| Box::new(SendJitter { most, rng: rng(), ready: Time::ZERO }))
+    pub fn new(most: Span, rng: impl FnOnce() -> Stream) -> Option<Box<Preparation>> {
+        (most > Span::ZERO).then(|| Box::new(Preparation { most, rng: rng(), ready: Time::ZERO }))
     }
 
     /// When a packet that is handed over now can leave: one of data is prepared after those before it, any other only
@@ -39,8 +39,8 @@ mod tests {
 
     const MOST: u64 = 170_000;
 
-    fn jitter() -> Box<SendJitter> {
-        SendJitter::new(Span(MOST), || Stream::new(1, "flow/0/preparation")).unwrap()
+    fn jitter() -> Box<Preparation> {
+        Preparation::new(Span(MOST), || Stream::new(1, "flow/0/preparation")).unwrap()
     }
 
     #[test]

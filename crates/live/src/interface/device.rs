@@ -7,7 +7,7 @@ use sluicegate_base::params::did_you_mean;
 use std::io;
 
 /// An interface, by rtnetlink.
-pub struct Link {
+pub struct Device {
     pub index: u32,
     pub mtu: u32,
     /// Frames that the device has lost.
@@ -19,34 +19,34 @@ pub struct Link {
 }
 
 /// Looks `name` up, and checks that a bridge can use it.
-pub fn find(netlink: &mut NetlinkSocket, name: &str) -> Result<Link, String> {
-    let mut links = list(netlink).map_err(|error| format!("cannot list the interfaces: {error}"))?;
-    let Some(at) = links.iter().position(|(other, _)| other == name) else {
-        let names: Vec<_> = links.iter().map(|(other, _)| other.as_str()).collect();
+pub fn find(netlink: &mut NetlinkSocket, name: &str) -> Result<Device, String> {
+    let mut devices = list(netlink).map_err(|error| format!("cannot list the interfaces: {error}"))?;
+    let Some(at) = devices.iter().position(|(other, _)| other == name) else {
+        let names: Vec<_> = devices.iter().map(|(other, _)| other.as_str()).collect();
         return Err(format!("no such interface: {name:?}{}", did_you_mean(name, &names)));
     };
-    let link = links.swap_remove(at).1;
-    if link.kind != libc::ARPHRD_ETHER {
+    let device = devices.swap_remove(at).1;
+    if device.kind != libc::ARPHRD_ETHER {
         return Err(format!("{name} is not an Ethernet interface"));
     }
-    if let Some(master) = link.master {
+    if let Some(master) = device.master {
         let master =
-            links.iter().find(|(_, other)| other.index == master).map_or("another interface", |(name, _)| name);
+            devices.iter().find(|(_, other)| other.index == master).map_or("another interface", |(name, _)| name);
         return Err(format!("{name} belongs to {master}; ip link set dev {name} nomaster"));
     }
-    if !link.up {
+    if !device.up {
         return Err(format!("{name} is down; ip link set dev {name} up"));
     }
-    Ok(link)
+    Ok(device)
 }
 
-fn list(netlink: &mut NetlinkSocket) -> io::Result<Vec<(String, Link)>> {
+fn list(netlink: &mut NetlinkSocket) -> io::Result<Vec<(String, Device)>> {
     let request = Request::new().op_getlink_dump(&Ifinfomsg::new());
     let mut reply = netlink.request(&request)?;
-    let mut links = Vec::new();
+    let mut devices = Vec::new();
     while let Some((header, attributes)) = reply.recv().transpose()? {
         let flag = |flag: i32| header.ifi_flags & flag as u32 != 0;
-        let link = Link {
+        let device = Device {
             index: header.ifi_index as u32,
             mtu: attributes.get_mtu().map_err(io::Error::other)?,
             lost: attributes.get_stats64().map_or(0, sum),
@@ -56,9 +56,9 @@ fn list(netlink: &mut NetlinkSocket) -> io::Result<Vec<(String, Link)>> {
             master: attributes.get_master().ok(),
         };
         let name = attributes.get_ifname().map_err(io::Error::other)?;
-        links.push((name.to_string_lossy().into_owned(), link));
+        devices.push((name.to_string_lossy().into_owned(), device));
     }
-    Ok(links)
+    Ok(devices)
 }
 
 /// Frames that the device has lost so far.
@@ -74,7 +74,7 @@ fn sum(statistics: RtnlLinkStats64) -> u64 {
     statistics.rx_missed_errors + statistics.rx_fifo_errors
 }
 
-impl Link {
+impl Device {
     /// What contradicts a transparent bridge.
     pub fn warnings(&self, name: &str, addresses: &[SockaddrStorage]) -> Vec<String> {
         let mut warnings = Vec::new();
