@@ -7,6 +7,9 @@
 //! two for invalid, and reads `if_tsoffset` as little-endian in either byte order. Records of pcap, which are four numbers
 //! before the packet, are read here: the crate knows modified ones in one byte order only.
 
+mod buffer;
+
+use buffer::Buffer;
 use pcap_parser::pcapng::{
     parse_enhancedpacketblock_be, parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be,
     parse_interfacedescriptionblock_le, parse_sectionheaderblock, parse_simplepacketblock_be,
@@ -169,7 +172,7 @@ enum Pause {
 impl<R: Read> Capture<R> {
     /// A capture at its beginning; nothing is read yet.
     pub fn new(reader: R) -> Capture<R> {
-        let buffer = Buffer { reader, data: vec![0; 1 << 18], start: 0, end: 0, offset: 0 };
+        let buffer = Buffer::new(reader);
         Capture { buffer, format: Format::Unknown, begun: 0, done: 0 }
     }
 
@@ -496,44 +499,5 @@ impl Interface {
         };
         let nanoseconds = i128::try_from(exact).ok()? + i128::from(self.offset) * 1_000_000_000;
         u64::try_from(nanoseconds).ok().filter(|time| *time <= i64::MAX as u64)
-    }
-}
-
-/// A window onto a stream: what has been read and not yet left behind.
-struct Buffer<R> {
-    reader: R,
-    data: Vec<u8>,
-    start: usize,
-    end: usize,
-    /// The place in the stream of `start`.
-    offset: u64,
-}
-
-impl<R: Read> Buffer<R> {
-    fn rest(&self) -> &[u8] {
-        &self.data[self.start..self.end]
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.start += bytes;
-        self.offset += bytes as u64;
-    }
-
-    /// Reads until `wanted` bytes are there; false when the stream ends before.
-    fn fill(&mut self, wanted: usize) -> std::io::Result<bool> {
-        while self.end - self.start < wanted {
-            if self.start + wanted > self.data.len() {
-                self.data.copy_within(self.start..self.end, 0);
-                (self.start, self.end) = (0, self.end - self.start);
-                if wanted > self.data.len() {
-                    self.data.resize(wanted.next_power_of_two(), 0);
-                }
-            }
-            match self.reader.read(&mut self.data[self.end..])? {
-                0 => return Ok(false),
-                read => self.end += read,
-            }
-        }
-        Ok(true)
     }
 }
