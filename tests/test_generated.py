@@ -117,6 +117,13 @@ def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(document)
 
 
+def test_the_schema_says_each_thing_once() -> None:
+    """What several tables have stands in `$defs`, and is referred to."""
+    document = json.loads((ROOT / "docs/scenario.schema.json").read_text("utf-8"))
+    said = [json.dumps(each) for each in TOOL["properties"](document) if "$ref" not in each]
+    assert len(set(said)) == len(said)
+
+
 def test_the_schema_knows_changes(schema: jsonschema.Draft202012Validator) -> None:
     change = {"time": "2 s", "key": "queue.limit", "value": 9}
     for wrong in ({}, {"value": None}, {"time": "2"}, {"when": "2 s"}):

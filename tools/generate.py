@@ -18,6 +18,8 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -202,27 +204,21 @@ def json_queue(disciplines: list[Declaration], beside: list[Declaration]) -> Dec
 
     `beside`: the fields of a class, for an entry of [[queue.classes]].
     """
-    shared: dict[str, list[Declaration]] = {}
+    shared: dict[str, dict[str, Declaration]] = {}
     for discipline in disciplines:
         for field in discipline["fields"]:
-            variants = shared.setdefault(field["name"], [])
-            without_default = {k: v for k, v in json_field(field).items() if k != "default"}
-            if without_default not in variants:
-                variants.append(without_default)
-    keys = {name: variants[0] if len(variants) == 1 else {"anyOf": variants} for name, variants in shared.items()}
+            without_default = json.dumps(json_field(field | {"default": None}))
+            place = {"$ref": f"#/$defs/{discipline['name']}/properties/{field['name']}"}
+            shared.setdefault(field["name"], {}).setdefault(without_default, place)
+    keys = {name: next(iter(found.values())) if len(found) == 1 else {"anyOf": [*found.values()]}
+            for name, found in shared.items()}  # fmt: skip
     names = {
         "description": "The rule of the queue; path.py:Class for one written in Python.",
         "anyOf": [{"enum": [d["name"] for d in disciplines]}, {"type": "string", "pattern": r"\.py:\w+$"}],
     }
     python = json_python("Keywords for the discipline that path.py:Class names.")
-    classes = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/class"}}
-    tables = {
-        d["name"]: {"description": d["title"]} | json_table([f | {"required": False} for f in d["fields"]])
-        for d in disciplines
-    }
-    for d in disciplines:
-        if d["container"]:
-            tables[d["name"]]["properties"]["classes"] = classes
+    classes = {"$ref": "#/$defs/classes"}
+    tables = {d["name"]: {"$ref": f"#/$defs/{d['name']}"} for d in disciplines}
     own = {field["name"]: json_field(field) for field in beside}
     return {
         "type": "object",
@@ -231,10 +227,69 @@ def json_queue(disciplines: list[Declaration], beside: list[Declaration]) -> Dec
     }
 
 
+def json_discipline(discipline: Declaration) -> Declaration:
+    """[queue.NAME]: the values of a discipline."""
+    classes = {"classes": {"$ref": "#/$defs/classes"}} if discipline["container"] else {}
+    table = json_table([field | {"required": False} for field in discipline["fields"]], **classes)
+    return {"description": discipline["title"]} | table
+
+
 def json_python(description: str) -> Declaration:
     """The table with values for what is written in Python."""
     plain = {"type": ["number", "string", "boolean", "array"], "items": {"type": "string"}}
     return {"description": description, "type": "object", "additionalProperties": plain}
+
+
+def json_shared(schema: Declaration) -> Declaration:
+    """The same schema with each property that it has more than once in `$defs`, and a `$ref` wherever it stands.
+
+    A definition is called after its property; where properties of one name differ, later ones get a number.
+    """
+    counts = Counter(json.dumps(each) for each in properties(schema))
+    refs: dict[str, str] = {}
+
+    def shared(node: Any, name: str = "") -> Any:
+        if isinstance(node, list):
+            return [shared(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        text = json.dumps(node)
+        if not name or counts[text] < 2 or "$ref" in node:
+            inner = {key: shared(value) for key, value in node.items() if key != "properties"}
+            named = {key: shared(value, key) for key, value in node.get("properties", {}).items()}
+            return {key: named if key == "properties" else inner[key] for key in node}
+        if text not in refs:
+            taken = sum(each.partition(".")[0] == name for each in defs)
+            refs[text] = f"{name}.{taken + 1}" if taken else name
+            defs[refs[text]] = None
+            defs[refs[text]] = shared(node)
+        return {"$ref": f"#/$defs/{refs[text]}"}
+
+    defs: Declaration = dict.fromkeys(schema["$defs"])
+    whole: Declaration = shared(schema)
+    whole["$defs"] = defs | whole["$defs"]
+    return whole
+
+
+def properties(node: Any) -> Iterator[Declaration]:
+    """All properties in a schema, at any depth."""
+    if isinstance(node, list | dict):
+        inner = node.get("properties", {}) if isinstance(node, dict) else {}
+        yield from inner.values()
+        for each in node.values() if isinstance(node, dict) else node:
+            yield from properties(each)
+
+
+def json_text(value: Any, indent: str = "") -> str:
+    """JSON as a file has it: what holds no other object takes one line."""
+    inner = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    if not any(isinstance(leaf, dict) for each in inner for leaf in (each if isinstance(each, list) else [each])):
+        return json.dumps(value, ensure_ascii=False)
+    deeper = f"{indent}  "
+    names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(inner)
+    lines = [f"{deeper}{name}{json_text(each, deeper)}" for name, each in zip(names, inner, strict=True)]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join((first, ",\n".join(lines), f"{indent}{last}"))
 
 
 def json_schema(declarations: Declaration) -> Declaration:
@@ -278,6 +333,8 @@ def json_schema(declarations: Declaration) -> Declaration:
         "$defs": {
             "queue": json_queue(declarations["disciplines"], []),
             "class": json_queue(declarations["disciplines"], declarations["class"]["fields"]),
+            "classes": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/class"}},
+            **{each["name"]: json_discipline(each) for each in declarations["disciplines"]},
         },
     }
 
@@ -371,8 +428,7 @@ def render(declarations: Declaration) -> dict[str, str]:
     files["docs/performance.md"] = performance(environment, ROOT / "docs")
     for name in ("__init__.py", "_generated.py"):
         files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(declarations))
-    schema = json.dumps(json_schema(declarations), indent=2, ensure_ascii=False)
-    files["docs/scenario.schema.json"] = schema + "\n"
+    files["docs/scenario.schema.json"] = json_text(json_shared(json_schema(declarations))) + "\n"
     return files
 
 
