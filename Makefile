@@ -60,6 +60,7 @@ lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module 
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/circles.py
+	$(BIN)/python tools/house.py --check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 web: setup ## the page, in out/web, and as one file to open from disk: needs Node.js and Rust's target for browsers
@@ -116,9 +117,10 @@ bpf: $(VENV)/.python ## compile the queue disciplines in BPF to the objects that
 kernel: setup ## run them in this kernel if it can, else in Debian's newest, emulated: needs clang-19, qemu-system-x86, Debian's archive
 	$(BIN)/python tools/kernel.py $(KERNEL)
 
-generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
+generate: $(VENV)/.python ## write the Python classes, reference pages, schema and drawing of the house anew
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/house.py
 
 lock: $(VENV)/.python ## choose new versions for requirements.lock, with the digest of every file
 	rm -rf $(VENV)/lock
