@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from conftest import Program
 
 import sluicegate as sg
+from sluicegate.learn import sightings
 from sluicegate.learn.learnt import learn
 from sluicegate.learn.model import Learnt
+from sluicegate.learn.passage import passage
 from sluicegate.learn.unknown import unknowns
 from sluicegate.learn.write import text as text_of
 from sluicegate.learn.write import write
@@ -82,8 +86,8 @@ def test_a_link_with_drop_tail_is_learnt_back(tmp_path: Path) -> None:
     [
         ('discipline = "drop_tail"\nlimit = "60 kB"', ("drop_tail",)),
         ('discipline = "codel"', ("codel",)),
-        ('discipline = "fq_codel"', ("fq_codel", "cake")),
-        ('discipline = "cake"', ("fq_codel", "cake")),
+        ('discipline = "fq_codel"', ("fq_codel",)),
+        ('discipline = "cake"', ("cake",)),
         ('discipline = "pie"', ()),
         ('discipline = "red"', ()),
         ('discipline = "choke"', ()),
@@ -98,6 +102,24 @@ def test_a_discipline_is_told_by_its_signature_or_not_at_all(
     assert told.names == names
     if "kB" in queue:
         assert (told.buffer.full, told.buffer.bytes) == ("bytes", pytest.approx(60_000, rel=0.03))  # of 1500 bytes each
+
+
+def test_a_schedule_that_is_not_the_default_is_told_too(tmp_path: Path) -> None:
+    queue = 'discipline = "codel"\ntarget = "1.5 ms"\ninterval = "30 ms"'
+    told = learnt(tmp_path, 'rate = "20 Mbit/s"\ndelay = "5 ms"', queue).forward.told
+    assert told is not None
+    assert (told.names, told.schedule_ms) == (("codel",), (1.5, 30))
+    assert sg.check(tmp_path / "learnt.toml")["queue"]["interval"] == "30 ms"
+
+
+def test_one_flow_at_a_time_does_not_tell_queues_from_a_queue(tmp_path: Path) -> None:
+    """FQ-CoDel with one flow is CoDel, and CAKE nearly so."""
+    flows = '[[flows]]\nkind = "tcp"\n[run]\nduration = "20 s"\n'
+    for name in ("codel", "fq_codel", "cake"):
+        told = learnt(tmp_path, 'rate = "10 Mbit/s"\ndelay = "10 ms"', f'discipline = "{name}"', flows).forward.told
+        assert told is not None
+        assert "hardly two flows that waited at a time" in told.evidence[0]
+        assert told.names == ("codel", "fq_codel", "cake")
 
 
 def test_marks_of_codel_are_told_like_its_drops(tmp_path: Path) -> None:
@@ -120,6 +142,36 @@ def test_a_rate_that_varies_is_a_trace(tmp_path: Path) -> None:
         at = int(time / (times[1] - times[0]))
         assert found[at] == pytest.approx(bps, rel=0.01)
     assert (tmp_path / "learnt.rate.csv").read_text().startswith("time_s,rate_bps\n")
+
+
+def test_a_link_that_pauses_is_told_while_nothing_waits_too(tmp_path: Path) -> None:
+    """A third of the time the queue is empty: mostly while the link sends, which makes what is seen of it too slow."""
+    flows = '[[flows]]\nkind = "tcp"\ncount = 2\nwindow = 40\nrtts = ["40 ms", "60 ms"]\n[run]\nduration = "20 s"\n'
+    done = learnt(tmp_path, 'trace = "wifi"\ndelay = "5 ms"', 'discipline = "drop_tail"', flows)
+    rate = done.forward.rate
+    assert rate is not None
+    assert rate.trace is not None
+    assert rate.busy < 0.75
+    assert rate.bps == pytest.approx(51_662_400, rel=0.02)  # 6 % less with what is seen alone
+    assert abs(rate.bps - 51_662_400) < rate.half_width_bps
+    assert rate.trace[1].mean() == pytest.approx(rate.bps, rel=0.01)
+
+
+def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Path) -> None:
+    """Those of an upload repeat themselves in the queue of the downloads: none of them is a drop."""
+    network = (
+        'rate = "50 Mbit/s"\ndelay = "5 ms"\nframing = "docsis"\nreverse = { rate = "10 Mbit/s", jitter = "6 ms" }'
+    )
+    flows = (
+        '[[flows]]\nkind = "tcp"\ncount = 7\n[[flows]]\nkind = "tcp"\ndirection = "reverse"\n[run]\nduration = "10 s"\n'
+    )
+    text = f'[network]\n{network}\n[queue]\ndiscipline = "codel"\n{flows}'
+    places = {link: tmp_path / f"{at}.pcapng" for at, link in enumerate(("bottleneck/arrivals", "bottleneck"))}
+    truth = sg.simulate(text, warmup="0 s", pcap=places)
+    found = passage(sightings.read(list(places.values()), [INSIDE], "error").packets.filter(pl.col("down")))
+    assert found is not None
+    assert len(found.dropped) == truth.links.filter(pl.col("link") == "bottleneck")["drops_packets"].item()
+    assert (np.diff(found.sent) > 0).all()  # there is one queue
 
 
 def test_both_directions_are_learnt_where_both_were_captured(tmp_path: Path) -> None:

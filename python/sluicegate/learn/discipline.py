@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .passage import Passage
+from .schedules import APART, TOLD, Cobalt, Codel, agreement, heads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
 
 FEWEST = 10
-"""Drops or marks below which no discipline is told."""
+"""Drops below which no tail drop is told."""
 
 OVERTAKEN = 0.005
 """The part of packets that others overtook above which a queue is not one queue."""
@@ -27,17 +29,13 @@ OVERTAKEN = 0.005
 AT_THE_LIMIT = 0.98
 """The part of drops that must have met a full queue for the tail to be what is dropped."""
 
-LAWFUL = 0.75
-"""The part of the gaps between drops that must follow CoDel's control law. By it the gap after the nth drop is the
-first one divided by the root of n, so that the logarithm of a gap over the one before lies between -ln(2)/2 and 0. Of
-gaps at random two in five do, with the slack below, of those that RED spreads evenly too."""
+BEHIND = 20
+"""Packets that waited while two of another flow left, for that to be one queue: queues that take turns let one pass,
+and two where a quantum is left over."""
 
-SLACK = 0.35
-"""How far it may lie outside, and less where gaps are long: a drop waits for the turn of its queue. Shorter gaps are
-left out."""
-
-PAUSE_NS = 150_000_000
-"""CoDel's longest gap between drops, its interval of 100 ms and room for a packet; a longer one ends an episode."""
+SCHEDULES_MS = ((5, 100), (0.5, 10), (1.5, 30), (15, 300), (50, 1000))
+"""Targets and intervals that CoDel and CAKE are tried with: the default, and the round trips that tc-cake(8) has names
+for, metro, regional, oceanic and satellite."""
 
 
 @dataclass(frozen=True)
@@ -63,58 +61,89 @@ class Told:
         names: The disciplines that it may be; none when that is not told.
         evidence: What was seen, in sentences.
         buffer: The depth of the queue.
+        schedule_ms: Target and interval of CoDel or CAKE.
     """
 
     names: tuple[str, ...]
     evidence: list[str]
     buffer: Buffer
+    schedule_ms: tuple[float, float] | None = None
 
 
 def discipline(passage: Passage) -> Told:
     """What the queue in between is."""
     drops, marks = passage.dropped, np.flatnonzero(passage.marked)
-    buffer, at_the_limit = depth(passage)
+    buffer, full = depth(passage)
     evidence = []
-    overtaken = _overtaken(passage)
+    overtaken, behind = _overtaken(passage), _behind(passage)
     queues = overtaken > OVERTAKEN
+    one = not queues and behind >= BEHIND
     if queues:
         evidence.append(
             f"{overtaken:.1%} of the packets were overtaken by others of other flows: a queue for each flow"
         )
     else:
         evidence.append("packets left in the order in which they came: one queue")
+        if not one:
+            evidence[-1] += ", or hardly two flows that waited at a time"
     evidence.append(f"{len(drops)} packets were dropped, {len(marks)} marked")
     if len(drops) >= FEWEST:
-        evidence.append(f"{at_the_limit:.0%} of the drops met the longest queue")
-    if not queues and not len(marks) and len(drops) >= FEWEST and at_the_limit >= AT_THE_LIMIT:
+        evidence.append(f"{full.mean():.0%} of the drops met the longest queue")
+    if not queues and not len(marks) and len(drops) >= FEWEST and full.mean() >= AT_THE_LIMIT:
         return Told(("drop_tail",), evidence, buffer)
-    pairs, lawful = control_law(passage, marks if len(marks) > len(drops) else drops, queues)
-    if pairs:
-        evidence.append(f"{lawful} of {pairs} gaps between drops or marks at the head follow CoDel's control law")
     buffer = Buffer(buffer.packets, buffer.bytes, None)
-    if pairs >= FEWEST and lawful >= LAWFUL * pairs:
-        return Told(("fq_codel", "cake") if queues else ("codel",), evidence, buffer)
+    early = np.sort(np.concatenate([drops[~full], marks]))
+    for target, interval in SCHEDULES_MS if len(early) else ():
+        names, said = scheduled(passage, early, drops[full], queues, one, (target, interval))
+        if names:
+            return Told(names, [*evidence, said], buffer, (target, interval))
+    if len(early) >= FEWEST:
+        evidence.append(
+            f"{len(early)} drops and marks came while there was room, and not when CoDel or CAKE makes them"
+        )
     return Told((), evidence, buffer)
 
 
-def depth(passage: Passage) -> tuple[Buffer, float]:
-    """The depth of a queue, and the part of the drops that met it full."""
+def scheduled(
+    passage: Passage, early: Numbers, tail: Numbers, queues: bool, one: bool, schedule_ms: tuple[float, float]
+) -> tuple[tuple[str, ...], str]:
+    """Which of the disciplines with CoDel's rule or CAKE's it may be, if any, and why. `queues`: there is one for each
+    flow; `one`: all have one."""
+    target, interval = (round(each * 1e6) for each in schedule_ms)
+    found = heads(passage, early, tail, queues)
+    packet = int(passage.size.max())
+    names = {Codel: ("fq_codel",) if queues else ("codel",) if one else ("codel", "fq_codel"), Cobalt: ("cake",)}
+    agreed = {rule: agreement(found, rule, target, interval, packet) for rule in ((Codel,) if one else (Codel, Cobalt))}
+    best = max(agreed, key=lambda rule: agreed[rule].evidence)
+    if agreed[best].evidence < TOLD:
+        return (), ""
+    near = [rule for rule in agreed if agreed[rule].evidence > agreed[best].evidence - APART]
+    said = (
+        f"{agreed[best].met} of {agreed[best].signals} drops and marks met the packet that {best.name} hits with a "
+        f"target of {schedule_ms[0]:g} ms and an interval of {schedule_ms[1]:g} ms"
+    )
+    return tuple(name for rule in near for name in names[rule]), said
+
+
+def depth(passage: Passage) -> tuple[Buffer, Flags]:
+    """The depth of a queue, and which of the drops met it full."""
     kept = np.flatnonzero(passage.departure >= 0)
     packets, size = passage.backlog(kept)
     most, most_bytes = int(packets.max()) + 1, int((size + passage.size[kept]).max())
     drops = passage.dropped
-    if not len(drops):
-        return Buffer(most, most_bytes, None), 0.0
     met, met_bytes = passage.backlog(drops)
     # A departure at the time of an arrival may have been before or after it: one packet more or less.
-    by_packets = float(np.mean(met >= most - 1))
-    by_bytes = float(np.mean(met_bytes + passage.size[drops] > most_bytes - passage.size[drops] / 2))
-    if max(by_packets, by_bytes) < AT_THE_LIMIT:
-        return Buffer(most, most_bytes, None), max(by_packets, by_bytes)
+    full = {
+        "packets": met >= most - 1,
+        "bytes": met_bytes + passage.size[drops] > most_bytes - passage.size[drops] / 2,
+    }
+    more = max(full.values(), key=lambda flags: int(flags.sum()))
+    if not len(drops) or more.mean() < AT_THE_LIMIT:
+        return Buffer(most, most_bytes, None), more
     # The unit in which what drops have met differs less, as a part of it.
-    spread = [float(np.std(found)) / max(float(np.mean(found)), 1.0) for found in (met, met_bytes)]
-    unit = "packets" if spread[0] <= spread[1] else "bytes"
-    return Buffer(most, most_bytes, unit), max(by_packets, by_bytes)
+    spread = {"packets": met, "bytes": met_bytes}
+    unit = min(spread, key=lambda name: float(np.std(spread[name])) / max(float(np.mean(spread[name])), 1.0))
+    return Buffer(most, most_bytes, unit), more
 
 
 def _overtaken(passage: Passage) -> float:
@@ -123,26 +152,12 @@ def _overtaken(passage: Passage) -> float:
     return float(np.mean(order < np.maximum.accumulate(order))) if len(order) else 0.0
 
 
-def control_law(passage: Passage, hit: Numbers, queues: bool) -> tuple[int, int]:
-    """How many gaps between drops or marks, each when it was at the head of its queue, can be compared with the one
-    before, and how many of them follow CoDel's control law."""
-    begun = np.full(len(passage.arrival), -1, np.int64)
-    begun[passage.sent] = passage.begun
-    compared = lawful = 0
-    groups = [passage.flow == flow for flow in np.unique(passage.flow[hit])] if queues else [np.ones(len(begun), bool)]
-    for group in groups:
-        places = np.flatnonzero(group & (begun >= 0))
-        mine = hit[group[hit]]
-        # What left next of the same queue was at its head right after a packet that was dropped there.
-        after = np.searchsorted(places, mine)
-        times = np.unique(begun[places[after[after < len(places)]]])
-        gaps = np.diff(times).astype(float)
-        if len(gaps) < 2:
-            continue
-        turn = float(np.median(np.diff(begun[places])))
-        slack = turn / gaps[1:] + turn / gaps[:-1]
-        use = (gaps[1:] < PAUSE_NS) & (gaps[:-1] < PAUSE_NS) & (slack <= SLACK)
-        change = np.log(gaps[1:] / gaps[:-1])
-        compared += int(use.sum())
-        lawful += int((use & (change <= slack) & (change >= -np.log(2) / 2 - slack)).sum())
-    return compared, lawful
+def _behind(passage: Passage) -> int:
+    """How many packets waited while two full ones of another flow left, one after the other."""
+    order = passage.sent
+    flow, size = passage.flow[order], passage.size[order]
+    if len(order) < 3:
+        return 0
+    full = size > size.max() / 2
+    pair = (flow[:-2] == flow[1:-1]) & (flow[1:-1] != flow[2:]) & full[:-2] & full[1:-1]
+    return int((pair & (passage.arrival[order][2:] <= passage.begun[:-2])).sum())

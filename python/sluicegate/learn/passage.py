@@ -99,14 +99,9 @@ def passage(packets: pl.DataFrame) -> Passage | None:
     best: tuple[int, pl.DataFrame] | None = None
     for one, other in ((one, other) for one in points for other in points if one != other):
         behind = at[other]
-        # What looks alike is told apart by time: the latest before is the one.
-        met = behind.join_asof(
-            at[one].select("row", "flow", "identity", "time_ns"),
-            on="time_ns", by=["flow", "identity"], strategy="backward", check_sortedness=False,
-        ).filter(pl.col("row_right").is_not_null()).unique("row_right", keep="first")  # fmt: skip
+        met = _paired(at[one], behind)
         if met.height >= BOTH * behind.height and (best is None or met.height > best[0]):
-            left = met.select(row="row_right", left="time_ns", ecn_behind="ecn")
-            best = met.height, at[one].join(left, on="row", how="left", maintain_order="left")
+            best = met.height, at[one].join(met, on="row", how="left", maintain_order="left")
     if best is None:
         return None
     met = best[1]
@@ -117,3 +112,33 @@ def passage(packets: pl.DataFrame) -> Passage | None:
         flow=met["flow"].cast(pl.Int64).to_numpy(),
         marked=((met["ecn_behind"] == MARKED) & (met["ecn"] != MARKED)).fill_null(False).to_numpy(),
     )
+
+
+def _paired(before: pl.DataFrame, behind: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `before` that were seen behind, when (`left`), and their ECN field then.
+
+    What looks alike, as repeated acknowledgements and retransmissions do, leaves in the order in which it came, and as
+    late a one as may have left: of a segment that was sent twice and left once, the first was dropped. Where that
+    overtakes what its connection sent later, an earlier one is meant.
+    """
+    import polars as pl
+
+    alike = ["flow", "identity"]
+    place, row, at = pl.col("place"), pl.col("row"), pl.int_range(pl.len()).over(alike)
+    known = before.select("row", "time_ns", *alike, place=at)
+    met = (
+        behind.select(*alike, "time_ns", ecn_behind="ecn")
+        .join_asof(known.drop("row"), on="time_ns", by=alike, strategy="backward", check_sortedness=False)
+        .filter(place.is_not_null())
+        .with_columns(at=at)
+        .with_columns(place=pl.col("at") + (place - pl.col("at")).cum_min(reverse=True).over(alike))
+        .join(known.drop("time_ns"), on=[*alike, "place"], maintain_order="left")
+        .with_columns(below=row.cum_min(reverse=True).over("flow").cast(pl.Int64))
+    )
+    wrong = met.filter(row > pl.col("below"), place > 0).drop("row")
+    earlier = known.select("flow", "identity", "row", below=row.cast(pl.Int64))
+    right = wrong.with_columns(pl.col("below") - 1).sort("below").join_asof(
+        earlier, on="below", by=alike, strategy="backward", check_sortedness=False
+    )  # fmt: skip
+    met = pl.concat([met.filter((row <= pl.col("below")) | (place == 0)), right.select(met.columns)])
+    return met.filter(row.is_not_null()).unique("row", keep="first").select("row", "ecn_behind", left="time_ns")

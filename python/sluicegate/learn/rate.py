@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .passage import Passage
+from .pauses import ALIKE, mode, pauses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +29,8 @@ STEADY = 0.03
 SHARP = 0.25
 """A framing is told when it leaves less than this part of the deviation that no framing leaves."""
 
-ALIKE, PACED, FULL, FILLED_NS = 0.01, 0.4, 0.9, 500_000_000
-"""Behind a link alone: paces that differ by less are one; so much of the bytes must keep it, and half a second be as
+PACED, FULL, FILLED_NS = 0.4, 0.9, 500_000_000
+"""Behind a link alone: so much of the bytes must keep one pace, and half a second be as
 full of them as this part of the rate. A burst of a fast port keeps a pace, too, but fills no half second."""
 
 FRAMINGS = {
@@ -99,7 +100,15 @@ def rate(passage: Passage) -> LinkRate | None:
         return LinkRate(mean, half, framing, None, int(use.sum()), busy)
     # Where nothing waited, too, a packet took from its arrival on: without those, times of no rate would be missing.
     took = np.maximum(left - passage.begun, 1).astype(float)
-    times, found = over_time(left - left[0] + int(took[0]), took, passage.size[passage.sent] * 8.0)
+    bits = passage.size[passage.sent] * 8.0
+    told = pauses(passage)
+    if told is not None:
+        # What is not seen makes up the mean.
+        unseen = float((told.bps / 1e9 * span - bits.sum()) / max(span - took.sum(), 1.0)) * 1e9
+        unseen = float(np.clip(unseen, told.bps, told.top_bps))
+        trace = over_time(left - left[0] + int(took[0]), took, bits, unseen)
+        return LinkRate(told.bps, told.half_width_bps, None, trace, int(use.sum()), busy)
+    times, found = over_time(left - left[0] + int(took[0]), took, bits)
     # They make the rate too low, as what waits for a rate is counted and a rate that waits for packets is not; packets
     # that left back to back alone make it too high.
     half = max(half, float(sizes.sum() * 8e9 / gaps.sum() - found.mean()))
@@ -118,7 +127,7 @@ def rate_behind(time: Numbers, size: Numbers) -> LinkRate | None:
     found = {}
     for name in ("none", *FRAMINGS):
         pace = gaps / (framed(sizes, name) * 8.0)
-        usual = _mode(pace)
+        usual = mode(pace)
         found[name] = np.abs(pace / usual - 1) < ALIKE
     order = sorted(found, key=lambda name: -int(found[name].sum()))
     # Packets of other sizes keep the pace under the right framing alone.
@@ -137,13 +146,6 @@ def rate_behind(time: Numbers, size: Numbers) -> LinkRate | None:
     spread = np.std(gaps[busy] / bits[busy]) * bps / 1e9
     half = float(1.96 * bps * spread / np.sqrt(busy.sum()))
     return LinkRate(float(bps), half, told, None, int(busy.sum()), float(gaps[busy].sum() / (time[-1] - time[0])))
-
-
-def _mode(pace: Reals) -> float:
-    """The most frequent value, within a part of a hundred."""
-    bins, counts = np.unique(np.round(np.log(pace) / ALIKE), return_counts=True)
-    near = np.abs(np.log(pace) / ALIKE - bins[np.argmax(counts)]) < 1
-    return float(np.median(pace[near]))
 
 
 def _sizes_differ(sizes: Numbers) -> bool:
@@ -168,8 +170,9 @@ def told_framing(sizes: Numbers, gaps: Reals) -> str | None:
     return order[0]
 
 
-def over_time(end: Numbers, gaps: Reals, bits: Reals) -> tuple[Reals, Reals]:
-    """The rate in each bin from the sending times in it; where nothing was sent, that of the bin before."""
+def over_time(end: Numbers, gaps: Reals, bits: Reals, unseen: float | None = None) -> tuple[Reals, Reals]:
+    """The rate in each bin from the sending times in it. While nothing is sent it is `unseen`; without that, the bin's
+    other times stand for it, or the bin before."""
     edges = np.arange(0, int(end[-1]) + BIN_NS, BIN_NS, dtype=float)
     # Bits and sending time up to each edge: both grow evenly within a gap and stand still outside.
     times = np.stack([end - gaps, end.astype(float)], axis=1).ravel()
@@ -179,6 +182,8 @@ def over_time(end: Numbers, gaps: Reals, bits: Reals) -> tuple[Reals, Reals]:
     spent[0::2] -= gaps
     times = np.maximum.accumulate(times)
     more, time = np.diff(np.interp(edges, times, grown)), np.diff(np.interp(edges, times, spent))
+    if unseen is not None:
+        return edges[:-1] / 1e9, (more * 1e9 + np.maximum(BIN_NS - time, 0) * unseen) / BIN_NS
     known = time > BIN_NS / 20
     found = np.divide(more, time, out=np.zeros_like(more), where=known) * 1e9
     places = np.maximum.accumulate(np.where(known, np.arange(len(found)), 0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..io import staged_file
 from ..quantities import toml_inline
+from .discipline import SCHEDULES_MS
 from .unknown import line
 
 if TYPE_CHECKING:
@@ -113,7 +114,16 @@ def _queue(way: Direction) -> list[str]:
         *(f"# {each}" for each in told.evidence),
         "[queue]",
     ]
-    lines.append(f'discipline = "{told.names[0] if told.names else "drop_tail"}"')
+    name = told.names[0] if told.names else "drop_tail"
+    lines.append(f'discipline = "{name}"')
+    if told.schedule_ms not in (None, SCHEDULES_MS[0]):
+        target, interval = (f"{each:g} ms" for each in told.schedule_ms)
+        lines += [
+            "",
+            f"[queue.{name}]",
+            f'target = "{target}"',
+            f'{"rtt" if name == "cake" else "interval"} = "{interval}"',
+        ]
     if buffer.full is not None or not told.names:
         full = f'"{buffer.bytes} B"' if buffer.full == "bytes" else str(buffer.packets)
         seen = "" if buffer.full else "   # never seen full: at least this"

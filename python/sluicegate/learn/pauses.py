@@ -1,0 +1,95 @@
+"""The rate of a link that sends at one speed and pauses by turns, as Wi-Fi does: what it would have sent while nothing
+waited follows from how long it sends and pauses where something did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .passage import Passage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.floating]
+
+ALIKE, SAME = 0.01, 0.8
+"""Paces that differ by less are one; so many packets that left back to back must have it."""
+
+PAUSE_NS = 100_000
+"""A packet that took so much longer than its length takes met a pause."""
+
+FEWEST = 50
+"""Pauses below which nothing is told."""
+
+PARTS = 10
+"""Parts of the capture of which each is left out once, for the interval."""
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """A link that sends and pauses.
+
+    Attributes:
+        bps: The mean rate.
+        half_width_bps: Half of its 95 % interval.
+        top_bps: The rate while it sends.
+    """
+
+    bps: float
+    half_width_bps: float
+    top_bps: float
+
+
+def pauses(passage: Passage) -> Pauses | None:
+    """The link, if it is one that sends and pauses."""
+    took = (passage.departure[passage.sent] - passage.begun).astype(float)
+    bits, busy = passage.size[passage.sent] * 8.0, passage.busy
+    seen = busy & (took > 0)
+    if not seen.any():
+        return None
+    pace = mode(took[seen] / bits[seen])
+    if np.mean(np.abs(took[seen] / bits[seen] / pace - 1) < ALIKE) < SAME:
+        return None
+    stopped = took > bits * pace + PAUSE_NS
+    # What the link sends between two pauses: from one in which a packet waited up to the next one or, if the queue was
+    # empty before that, at least up to there.
+    edges = np.flatnonzero(stopped | ~busy)
+    if np.sum(stopped & busy) < FEWEST or len(edges) < 2:
+        return None
+    sent = np.add.reduceat(bits, edges)[:-1]
+    begins, ends = edges[:-1], edges[1:]
+    whole = stopped[ends] & busy[ends]
+    use = stopped[begins]
+    # A pause is seen as a whole if something waited when it began.
+    paused, at = (took - bits * pace)[stopped & busy], np.flatnonzero(stopped & busy)
+    bps = _mean(sent[use], whole[use], paused, pace)
+    part = np.linspace(0, len(took), PARTS + 1)
+    others = []
+    for low, high in pairwise(part.tolist()):
+        mine, kept = use & ((begins < low) | (begins >= high)), (at < low) | (at >= high)
+        others.append(_mean(sent[mine], whole[mine], paused[kept], pace))
+    # The jackknife; Student's t for ten parts.
+    half = 2.26 * float(np.std(others)) * np.sqrt(PARTS - 1)
+    return Pauses(bps, float(half), 1e9 / pace)
+
+
+def _mean(sent: Reals, whole: NDArray[np.bool_], paused: Reals, pace: float) -> float:
+    """The mean rate from bits between pauses, of which some go on unseen (Kaplan and Meier), and the pauses."""
+    from scipy.stats import CensoredData, ecdf
+
+    curve = ecdf(CensoredData(uncensored=sent[whole], right=sent[~whole])).sf
+    places = np.concatenate(([0.0], curve.quantiles))
+    left = np.concatenate(([1.0], curve.probabilities[:-1]))
+    mean = float(np.sum(np.diff(places) * left))
+    return mean / (mean * pace + float(paused.mean())) * 1e9
+
+
+def mode(pace: Reals) -> float:
+    """The most frequent value, within a part of a hundred."""
+    bins, counts = np.unique(np.round(np.log(pace) / ALIKE), return_counts=True)
+    near = np.abs(np.log(pace) / ALIKE - bins[np.argmax(counts)]) < 1
+    return float(np.median(pace[near]))
