@@ -43,21 +43,24 @@ sluicegate bridge --unit | sudo tee /etc/systemd/system/sluicegate-bridge@.servi
 )
 @answers
 def bridge(
-    upstream: Annotated[str, typer.Argument(metavar="IN", help="Interface on the side of the network, such as eth1.")],
-    downstream: Annotated[str, typer.Argument(metavar="OUT", help="Interface on the side of the hosts.")],
+    upstream: Annotated[str, typer.Argument(metavar="IN", help="Interface towards the network, such as eth1.")],
+    downstream: Annotated[str, typer.Argument(metavar="OUT", help="Interface towards the hosts, such as eth2.")],
     rate: real_packets.Rate = None,
     delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help='Delay to add in both: "20 ms". [none, or that of --link]')
+        str | None,
+        typer.Option(metavar="TIME", help='Delay to add in both directions: "20 ms". [none, or that of --link]'),
     ] = None,
     jitter: real_packets.Jitter = None,
     loss: real_packets.Loss = None,
     queue: real_packets.Queue = None,
     down: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="What is different from IN to OUT: rate, delay, jitter, loss, "
-                     "trace, and the other keys of network.reverse; queue."),
+        typer.Option(metavar="KEY=VALUE,...", help="Values for frames from IN to OUT only: rate, delay, jitter, loss, "
+                     "trace and the other keys of network.reverse; queue."),
     ] = None,
-    up: Annotated[str | None, typer.Option(metavar="KEY=VALUE,...", help="The same from OUT to IN.")] = None,
+    up: Annotated[
+        str | None, typer.Option(metavar="KEY=VALUE,...", help="The same for frames from OUT to IN.")
+    ] = None,
     link: real_packets.Link = None,
     sets: Set = None,
     seed: Seed = None,
@@ -67,16 +70,16 @@ def bridge(
     ] = None,
     counters: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the newest counters here as JSON, once a second; removed at the end."),
+        typer.Option(metavar="FILE", help="Write the newest counters here as JSON, every second; removed at the end."),
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve OpenMetrics for Prometheus at /metrics there.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve metrics for Prometheus (OpenMetrics) at /metrics.")
     ] = None,
     pcap: real_packets.Pcap = None,
     out: Out = None,
     view: Annotated[
         bool | None,
-        typer.Option("--view/--no-view", help="Show the links on standard error. [where it is a terminal]",
+        typer.Option("--view/--no-view", help="Show the links on standard error. [if it is a terminal]",
                      show_default=False),
     ] = None,
     live_page: real_packets.Live = False,
@@ -87,11 +90,10 @@ def bridge(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Carry Ethernet frames between two interfaces, through a link with a queue discipline in each direction.
+    """Forward Ethernet frames between two interfaces, over an emulated link with a queue discipline in each direction.
 
-    It runs until Ctrl-C, SIGTERM or --duration, which are its normal end (exit code 0), or until an interface is gone
-    (exit code 1). It needs root, or CAP_NET_RAW and CAP_NET_ADMIN. Both interfaces must be up, without IP address, and
-    in no other bridge.
+    It ends at Ctrl-C, SIGTERM or --duration (exit code 0), or when an interface disappears (exit code 1). It needs
+    root, or CAP_NET_RAW and CAP_NET_ADMIN. Both interfaces must be up, without IP address, and in no other bridge.
     """
     from ..live import access, served, service
     from ..live import bridge as live
@@ -149,7 +151,7 @@ def following(
 
 
 def announce(status: dict[str, Any], silent: bool) -> None:
-    """Tell the service manager and, unless `silent`, people that the bridge is ready."""
+    """Tell the service manager and, unless `silent`, the user that the bridge is ready."""
     from ..live.service import notify
 
     links = ", ".join(

@@ -27,33 +27,40 @@ GIVEN = ("rate", "delay", "jitter", "loss", "queue", "link", "down", "up", "peer
 """Arguments that messages begin with, each of which is an option of the same name."""
 
 Rate = Annotated[str | None, typer.Option(metavar="RATE", help='Rate of both directions, such as "20 Mbit/s".')]
-Jitter = Annotated[str | None, typer.Option(metavar="TIME", help="Jitter of both, as network.jitter.")]
-Loss = Annotated[str | None, typer.Option(metavar="P", help="Share of packets lost on the wire, of both.")]
+Jitter = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Jitter of both directions: up to this extra delay for each packet.")
+]
+Loss = Annotated[
+    str | None,
+    typer.Option(metavar="PROBABILITY", help="Probability that the wire loses a packet, in both directions."),
+]
 Queue = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Discipline of both, such as choke:limit=300. [drop_tail]")
+    str | None, typer.Option(metavar="NAME", help="Discipline of both directions, such as choke:limit=300. [drop_tail]")
 ]
 Link = Annotated[
-    str | None, typer.Option(metavar="SCENARIO", help="Take the link of a scenario, such as dsl, lte or a file.")
+    str | None, typer.Option(metavar="SCENARIO", help="Use the link of a scenario, such as dsl, lte or a file.")
 ]
-Rows = Annotated[int | None, typer.Option(min=1, metavar="N", help="Tell at most N flows apart in results. [20000]")]
-Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Write what the links do as pcapng, drops noted.")]
-Live = Annotated[
-    bool, typer.Option("--live", help="Show the packets in a page on this machine; its address is printed.")
+Rows = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="List at most N flows separately in results. [20000]")
 ]
+Pcap = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the links' packets as pcapng, with a note at each drop.")
+]
+Live = Annotated[bool, typer.Option("--live", help="Show the packets on a local web page; the address is printed.")]
 Algorithm = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[GROUP=]NAME",
-        help="Congestion control of the kernel for real hosts, of all flows or of a group: reno, cubic, bbr. "
-        "Repeatable. [the scenario's]",
+        help="The kernel's congestion control for all flows, or for a group: reno, cubic, bbr. Repeatable. "
+        "[the scenario's]",
         show_default=False,
     ),
 ]
 Sysctl = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="Set on real hosts, such as net.ipv4.tcp_sack=0. Repeatable."),
+    typer.Option(metavar="KEY=VALUE", help="Kernel setting of real hosts, such as net.ipv4.tcp_sack=0. Repeatable."),
 ]
-BusyPoll = Annotated[bool, typer.Option("--busy-poll", help="Never sleep: more exact, and takes a processor.")]
+BusyPoll = Annotated[bool, typer.Option("--busy-poll", help="Never sleep: more exact, but keeps a processor busy.")]
 
 
 Watcher = Callable[[Any], object] | None

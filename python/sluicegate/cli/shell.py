@@ -30,51 +30,59 @@ sluicegate shell --rate "5 Mbit/s" --down "loss=0.01,drop=5+8-10,late=12:30 ms" 
 @answers
 def shell(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="What to run. [$SHELL]", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND...", help="The command to run. [$SHELL]", show_default=False),
     ] = None,
     rate: real_packets.Rate = None,
     delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help='Propagation delay of both, one way: "20 ms". [1 ms]')
+        str | None, typer.Option(metavar="TIME", help='One-way propagation delay of both directions: "20 ms". [1 ms]')
     ] = None,
     jitter: real_packets.Jitter = None,
     loss: real_packets.Loss = None,
     queue: real_packets.Queue = None,
     down: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="What is different to COMMAND: rate, delay, jitter, loss, trace, "
-                     "and the other keys of network.reverse; queue; of packets by number drop=5+8-10, mark=5, "
-                     "late=7:30 ms, behind=7:3."),
+        typer.Option(metavar="KEY=VALUE,...", help="Values for packets to COMMAND only: rate, delay, jitter, loss, "
+                     "trace and the other keys of network.reverse; queue; and for single packets by number "
+                     "drop=5+8-10, mark=5, late=7:30 ms, behind=7:3."),
     ] = None,
-    up: Annotated[str | None, typer.Option(metavar="KEY=VALUE,...", help="The same for what COMMAND sends.")] = None,
+    up: Annotated[
+        str | None, typer.Option(metavar="KEY=VALUE,...", help="The same for packets from COMMAND.")
+    ] = None,
     link: real_packets.Link = None,
     peer: Annotated[
         str | None,
-        typer.Option(metavar="COMMAND", help="Run this at the other end, instead of the world; needs no root."),
+        typer.Option(metavar="COMMAND", help="Run this at the other end instead of the Internet; needs no root."),
     ] = None,
     sets: Set = None,
     seed: Seed = None,
-    mtu: Annotated[int | None, typer.Option(min=68, max=65_535, help="Longest packet in bytes. [1500]")] = None,
+    mtu: Annotated[
+        int | None, typer.Option(metavar="BYTES", min=68, max=65_535, help="Longest packet. [1500]")
+    ] = None,
     sysctl: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Set in COMMAND's network, such as net.ipv4.tcp_ecn=1. Repeatable."),
+        typer.Option(
+            metavar="KEY=VALUE", help="Kernel setting of COMMAND's network, such as net.ipv4.tcp_ecn=1. Repeatable."
+        ),
     ] = None,
     flows: real_packets.Rows = None,
     pcap: real_packets.Pcap = None,
     out: Out = None,
     view: Annotated[
         bool | None,
-        typer.Option("--view/--no-view", help="Show the link on standard error, COMMAND's lines above it. [where "
-                     "standard error is a terminal and COMMAND's output goes elsewhere]", show_default=False),
+        typer.Option("--view/--no-view", help="Show the link on standard error, below COMMAND's output. [if standard "
+                     "error is a terminal and COMMAND's output goes elsewhere]", show_default=False),
     ] = None,
     live_page: real_packets.Live = False,
     busy_poll: real_packets.BusyPoll = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run COMMAND in a network of its own behind an emulated link, and report what crossed the link.
+    """Run COMMAND in a separate network behind an emulated link, and report on the traffic over the link.
 
-    As root it reaches the world; with --peer another command, without root too. Its address and the other end's are in
-    SLUICEGATE_ADDRESS and SLUICEGATE_PEER. The exit code is COMMAND's; the report goes to standard error.
+    As root, COMMAND reaches the Internet. With --peer it reaches another command instead, which needs no root. The
+    variables SLUICEGATE_ADDRESS and SLUICEGATE_PEER have its address and that of the other end. The exit code is
+    COMMAND's; the report goes to standard error.
     """
     from ..live import access, served
     from ..live import shell as live

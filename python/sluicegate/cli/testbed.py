@@ -12,7 +12,7 @@ from .common import File, Json, Out, Quiet, Seed, Set, answers, app, parse_sets
 
 
 @app.command(
-    short_help="Run a scenario between real hosts of this machine (Linux).",
+    short_help="Run a scenario between real hosts on this machine (Linux).",
     epilog="""Examples:
 
 \b
@@ -30,16 +30,16 @@ def testbed(
     pcap: real_packets.Pcap = None,
     out: Out = None,
     view: Annotated[
-        bool, typer.Option("--view/--no-view", help="Show the links on standard error, instead of a bar.")
+        bool, typer.Option("--view/--no-view", help="Show the links on standard error instead of a progress bar.")
     ] = False,
     busy_poll: real_packets.BusyPoll = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario between real hosts: the kernel's TCP, datagrams and web users on sockets, in two network
-    namespaces, with the scenario's network between them; print what `run` prints.
+    """Run a scenario in real time between real hosts: the kernel's TCP, datagrams and web users on sockets. The hosts
+    are in two network namespaces, with the scenario's network between them. It prints the same tables as `run`.
 
-    It takes the time that the scenario says. It needs no root where users may make namespaces.
+    It takes as long as the scenario's duration, and needs no root if users may make namespaces.
     """
     from ..live import access
     from ..live import testbed as live

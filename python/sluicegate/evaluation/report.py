@@ -43,8 +43,7 @@ FEW = 6
 DONE = {"done": "yes", "partly": "partly", "text": "in the manual", "not done": "not done"}
 
 DELAYS = (
-    "the mean and percentiles of a group are means over its flows; delay variation and distributions pool the packets "
-    "of all its flows, so if flows differ a variation can exceed the p99 beside it"
+    "mean, percentiles and variation of a group's delay, and distributions, are those of the packets of all its flows"
 )
 
 HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
