@@ -1,4 +1,4 @@
-//! A discipline, a source and a congestion control of one's own on one link: `docs/rust-library.md` explains it.
+//! A discipline, a source and a congestion control written in this program, on one link: `docs/rust-library.md` explains it.
 
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::{Ctx, Discipline, DropReason};
@@ -117,7 +117,7 @@ impl CongestionControl for Paced {
     fn set_cwnd(&mut self, _cwnd: f64) {}
 }
 
-/// Runs the three flows over the link, under Drop Tail or under the discipline of one's own; a row of the table for each.
+/// Runs the three flows over the link, under Drop Tail or under the program's own discipline; a row of the table for each.
 fn run(own: bool) -> Result<String, Box<dyn Error>> {
     let rate = Rate(10_000_000);
     let mut network = NetworkBuilder::new();

@@ -200,7 +200,7 @@ def openwrt(done: Deployment) -> str:
     else:
         options["linklayer"] = "none"
     text = "config queue 'sluicegate'\n" + "".join(f"\toption {key} '{value}'\n" for key, value in options.items())
-    framing = "framing stands in both opts, which come last" if up.kind == "cake" else ""
+    framing = "framing is in both opts, which come last" if up.kind == "cake" else ""
     return text + _remarks(done, list(filter(None, (framing,))))
 
 

@@ -135,7 +135,7 @@ def shape(plan: Plan) -> None:
     said_framing(plan, link)
     plan.say(
         f"the rate of the scenario's link varies (trace); htb has {link.shown_rate}, the mean unless rate is given: "
-        "while the link is slower the queue forms there; lower it to what the link rarely falls below",
+        "while the link is slower the queue forms there; lower it to a rate that the link rarely falls below",
         link.varies,
     )
     plan.say(
@@ -143,8 +143,8 @@ def shape(plan: Plan) -> None:
         link.shaper is None,
     )
     plan.say(
-        f"segmentation offload makes one packet of many: `ethtool -K {plan.dev} tso off gso off gro off` and, for this "
-        f"machine's own TCP, `ip link set dev {plan.dev} gso_max_segs 1` let queues count them as the scenario does"
+        f"segmentation offload merges packets: `ethtool -K {plan.dev} tso off gso off gro off` and, for this "
+        f"machine's own TCP, `ip link set dev {plan.dev} gso_max_segs 1` make queues count packets as the scenario does"
     )
     plan.say("tx_ring is not deployed: below htb the driver's ring stays empty", link.tx_ring)
 

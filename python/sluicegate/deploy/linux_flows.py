@@ -209,7 +209,7 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     plan.say(f"limit = {values.get('limit')} is not deployed: cake has no limit but memlimit", "limit" in values)
     plan.say(f"mtu = {values['mtu']}: in Linux it is the MTU of the interface with its header")
     hint = position == FRONT and asked is None
-    hosts = "hosts by address" + (" (where this host translates them: nat = true)" if hint else "")
+    hosts = "hosts by address" + (" (if this host translates them, set nat = true)" if hint else "")
     plan.say(f"tins are chosen by DSCP, the scenario's class; {hosts}")
     plan.say("nat: hosts are told by their addresses before this host translates them", translates)
     return said

@@ -33,7 +33,7 @@ def codel_words(plan: Plan, values: Values) -> str:
     if "ce_threshold" in values:
         said += f" ce_threshold {plan.time(values, 'ce_threshold', least=0)}"
     target = values.base("target") // 1000 * 1000 // CODEL_UNIT * CODEL_UNIT
-    plan.say(f"the kernel cuts times to units of 1024 ns: target is {target} ns")
+    plan.say(f"the kernel rounds times down to units of 1024 ns: target is {target} ns")
     plan.say(
         'the kernel computes 1/sqrt(count) in 16 bits, one Newton step for each drop: law = "linux" simulates that',
         values["law"] != "linux",
@@ -150,7 +150,7 @@ def sfb(plan: Plan, parent: str, values: Values) -> str:
         f" penalty_rate {plan.packets(values, 'penalty_rate')} penalty_burst {plan.packets(values, 'penalty_burst')}"
     )
     said += f" rehash {milliseconds(plan, values, 'rehash')} db {milliseconds(plan, values, 'warmup')}"
-    plan.say("Linux always marks what can carry a mark below p = 1/2", values["action"] == "drop")
+    plan.say("Linux always marks ECN-capable packets below p = 1/2", values["action"] == "drop")
     plan.say(f"tokens = {values['tokens']}: Linux has its own rule, tokens = linux", values["tokens"] != "linux")
     plan.say(
         f"levels = {values['levels']}, bins = {values['bins']}: Linux has 8 levels of 16 bins",

@@ -149,7 +149,7 @@ def gred(plan: Plan, parent: str, values: Values) -> str:
         plan.packet_rounding(avpkt)
     plan.say(f"w_q = 2^-{w_log}: tc makes it of burst, min and avpkt, as gred does")
     plan.say(
-        f"limit = {values['limit']} for all queues together is not deployed: in Linux each has a limit of its own",
+        f"limit = {values['limit']} for all queues together is not deployed: in Linux each has its own limit",
         queues > 1 and values["average"] != "wred",
     )
     plan.say("with one queue wred is the same as own", values["average"] == "wred" and queues == 1)

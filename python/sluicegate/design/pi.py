@@ -78,7 +78,7 @@ def design_pi(
 
     `rate`: of the link. `rtt`: the longest typical round trip of its flows, queueing included. `flows`: how many long
     TCP flows there are at least. `q_ref`: the queue wanted, in packets. `packet_size`: of a typical packet. `w`:
-    samples of the queue in a second. `ecn`: mark what can carry a mark, and drop the others.
+    samples of the queue in a second. `ecn`: mark ECN-capable packets, and drop the others.
 
     With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises
     `ScenarioError` when a value is wrong.

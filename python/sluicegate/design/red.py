@@ -169,7 +169,7 @@ def design_red(
     back to back at an empty queue without a signal. `delay_target`: the average queueing delay under load (default:
     what thresholds of 5 and 15 packets give). `flows`: how many long TCP flows, with Reno's congestion control, the
     delay is to be held for. `packet_size`: of a typical packet. `max_p`: the probability p_b at max_th (default: what
-    `flows` take, or 0.02 without). `ecn`: mark what can carry a mark, and drop the others; at max_th and above drop,
+    `flows` take, or 0.02 without). `ecn`: mark ECN-capable packets, and drop the others; at max_th and above drop,
     as RFC 3168 asks.
 
     Raises `ScenarioError` when a value is wrong. Rules that conflict give `warnings`.
@@ -237,7 +237,7 @@ class _Designer:
         max_p = self.choose_max_p(max_th)
         limit = self.choose_limit(max_th)
         if self.ecn:
-            why = "marks what can carry a mark; at max_th and above it drops, so that the average stays bounded"
+            why = "marks ECN-capable packets; at max_th and above it drops them, so that the average stays bounded"
             self.rules.append(Rule("action", "=", "mark", why, "Sec. III; RFC 3168, Sec. 7"))
         queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=max_p, limit=limit)
         if self.ecn:
@@ -323,7 +323,7 @@ class _Designer:
         what = f"min_th = {min_th}" if self.target is None else f"a delay target of {duration(self.target)}"
         self.warnings.append(
             f"{what} is short beside the round trip of {duration(self.rtt)}: the average follows the queue within "
-            f"{trips:.3g} round trips only, for it would oscillate if it were quicker. Within {MOST_ROUND_TRIPS} "
+            f"{trips:.3g} round trips only, since a faster average would oscillate. Within {MOST_ROUND_TRIPS} "
             f"(Sec. III) it would with a delay target of {duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
         )
 
@@ -341,9 +341,9 @@ class _Designer:
         self.rules.append(Rule("max_th", "=", max_th, why, "Sec. VI-C; Sec. VIII-A, rule 3"))
         if wanted < LEAST_TARGET:
             self.warnings.append(
-                f"the delay target, {duration(self.target)}, is only {wanted:.3g} packets, and bursts alone keep more "
-                f"waiting: {duration(LEAST_TARGET / self.per_second)}, {LEAST_TARGET} packets, can be held. With less "
-                f"the link would be idle too often (Sec. VI-C)"
+                f"the delay target, {duration(self.target)}, is only {wanted:.3g} packets, but bursts alone need more: "
+                f"the least that RED can hold is {duration(LEAST_TARGET / self.per_second)}, {LEAST_TARGET} packets. "
+                f"With less the link would be idle too often (Sec. VI-C)"
             )
         if (alone := self.burst / self.per_second) > self.target:
             self.warnings.append(
@@ -382,7 +382,7 @@ class _Designer:
         self.rules.append(Rule("max_p", "=", max_p, why, source))
         if max_p > MOST_MAX_P:
             self.warnings.append(
-                f"max_p = {max_p:g}: there should never be a reason to set it above {MOST_MAX_P:g} (Sec. VII); "
+                f"max_p = {max_p:g}: it should never exceed {MOST_MAX_P:g} (Sec. VII): "
                 f"the steeper the probability, the more the average swings"
             )
         return max_p
@@ -392,8 +392,8 @@ class _Designer:
         held = f"Up to {_are(most)} held there; " if fewest <= most else ""
         self.warnings.append(
             f"{_are(flows)} too many for {duration(self.middle / self.per_second)}: windows of {window:.2g} packets "
-            f"take max_p = {min(needed, 1):.2g}, and there should never be a reason to set it above {MOST_MAX_P:g} "
-            f"(Sec. VII). That was kept, and the delay will be longer. "
+            f"need max_p = {min(needed, 1):.2g}, but it should never exceed {MOST_MAX_P:g} (Sec. VII). So max_p is "
+            f"{MOST_MAX_P:g}, and the delay will be longer. "
             f"{held}{flows} would be with a delay target of {duration(flows * least / self.per_second - self.rtt)}"
         )
 
@@ -403,7 +403,7 @@ class _Designer:
         held = f"{fewest} flows or more are held there; " if fewest <= self.most() else ""
         self.warnings.append(
             f"{_are(flows)} too few for {duration(delay)}: the queue swings by {duration(part * (self.rtt + delay))}, "
-            f"and the thresholds are {duration(delay / 2)} away. The link falls idle at times, the average reaches "
+            f"and the thresholds are {duration(delay / 2)} away. The link is idle at times, the average reaches "
             f"max_th, and the queue may not be held midway. {held}{flows} would be with a delay target of "
             f"{duration(2 * part / (1 - 2 * part) * self.rtt)}"
         )

@@ -66,7 +66,7 @@ STATES: dict[str, tuple[str, ...]] = {"none": MEMORY[:1], "small": MEMORY[:3], "
 HELP = {
     "decbit": "hosts with DECbit's window",
     "ut_lt": "hosts with UT/LT's window",
-    "source_quench": "hosts that heed source quenches",
+    "source_quench": "hosts that react to source quenches",
     "rio": "packets marked in or out where they enter the network",
     "drop_preference": "packets marked with their preference",
     "gred": "virtual queues configured for classes of traffic",
