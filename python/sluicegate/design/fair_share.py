@@ -75,7 +75,7 @@ def design_dcn(
     `flows`: in HB at once. `q_ref`: the queue wanted, in packets. `t_dec`: the time in which a flow's fair share is
     p_ref packets. `t_update`: from one update of p_ref to the next. `gain`: the part of a sudden error of the queue
     that one update takes away by the next. Each of these is DCN's own default where it is left out, for a link of up to
-    100 Mbit/s. `ecn`: mark what can carry a mark, and drop the others.
+    100 Mbit/s. `ecn`: mark ECN-capable packets, and drop the others.
 
     Left out of a scenario, a and b follow the flows in HB. Raises `ScenarioError` when a value is wrong.
 
@@ -121,7 +121,7 @@ def design_afd(
     `rate`: of the link. `flows`: in the shadow buffer at once, `b` at most. `q_ref`: the queue wanted, in packets.
     `packet_size`: of a typical packet. `b`: packets in the shadow buffer (default: AFD's own for the link). `w`:
     samples of the queue in a second. `gain`: the part of a sudden error of the queue that one sample takes away by the
-    next. `q_ref`, `w` and `gain` are AFD's own defaults where they are left out. `ecn`: mark what can carry a mark, and
+    next. `q_ref`, `w` and `gain` are AFD's own defaults where they are left out. `ecn`: mark ECN-capable packets, and
     drop the others.
 
     Left out of a scenario, alpha and beta follow the flows in the buffer and the arrivals. Raises `ScenarioError` when
