@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import sluicegate as sg
 from sluicegate import _core
 from sluicegate import scenario as api
-from sluicegate.experiments.run import run_text
 
 
 def small_network(**queue: int) -> sg.Dumbbell:
@@ -293,7 +292,7 @@ def test_what_arrives_departs_is_dropped_or_waits(discipline: str, limit: int, u
         "run.duration": "3 s",
         "run.warmup": "0 s",
     }
-    run = run_text(SMALL, sets=sets, seed=seed)
+    run = sg.simulate(SMALL, sets=sets, seed=seed)
     reasons = [column for column in run.links.columns if column.startswith("drops_") and column != "drops_packets"]
     for link in run.links.to_dicts():
         queued = link["arrivals_packets"] - link["departures_packets"] - link["drops_packets"]

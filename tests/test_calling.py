@@ -19,6 +19,7 @@ import pytest
 from conftest import SMALL, Program
 
 import sluicegate as sg
+from sluicegate import _core
 from sluicegate import progress as bars
 from sluicegate import scenario as api
 from sluicegate.experiments import engine
@@ -110,6 +111,32 @@ def test_what_cannot_be_simulated_is_a_type_error(call: str) -> None:
         CALLS[call](NETWORK, sg.Udp)
     with pytest.raises(FileNotFoundError, match="unresponsive"):
         CALLS[call]("unresponsiv")
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What has been read: "file" for a scenario's text, "scenario" for one that the core has parsed."""
+    done: list[str] = []
+
+    def noted(word: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: (done.append(word), function(*given))[1]
+
+    monkeypatch.setattr(api, "read_scenario", noted("file", api.read_scenario))
+    monkeypatch.setattr(_core, "Scenario", noted("scenario", _core.Scenario))
+    return done
+
+
+def test_a_run_reads_its_scenario_once(sluicegate: Program, small: Path, reading: list[str]) -> None:
+    exports = ["--flent", "it.flent.gz", "--qlog", "1", "--pcap", "bottleneck=it.pcapng"]
+    done = sluicegate("run", small, "--with-theory", *exports, "-o", "out", "--set", "run.duration=3 s")
+    assert done.returncode == 0, done.stderr
+    assert reading == ["file", "scenario"]
+    queues = [None, "red", sg.Codel(), Fifo]
+    reading.clear()
+    for queue in queues:
+        sg.run(small, queue=queue, **SHORT)  # type: ignore[arg-type]
+        sg.Simulation(small, queue=queue, **SHORT).close()  # type: ignore[arg-type]
+    assert reading == 8 * ["file", "scenario"]
 
 
 # --- disciplines -------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ import pytest
 import sluicegate as sg
 from sluicegate import scenario as api
 from sluicegate.experiments.engine import Experiment, Store, Tables, run_experiments
-from sluicegate.experiments.run import run_text
 from sluicegate.papers.dcn2004 import PAPER, network, response_times, text_claims
 from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
 from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, SERIES, users
@@ -388,7 +387,7 @@ packet_size = "1000 B"
 duration = "20 s"
 warmup = "10 s"
 """
-    link = run_text(text, "frames.toml").links
+    link = sg.simulate(text).links
     assert link["utilisation"].item() == pytest.approx(0.8, abs=1e-3)
     with pytest.raises(sg.ScenarioError, match="framing: must be bytes"):
-        run_text(text.replace('"250 B"', '"2 packets"'), "frames.toml")
+        sg.simulate(text.replace('"250 B"', '"2 packets"'))

@@ -140,7 +140,7 @@ def test_every_design_keeps_the_rules_or_says_which_it_broke(
         wanted = float(target.split()[0])
         middle = design.delay_s((queue.min_th + queue.max_th) / 2)
         assert middle == pytest.approx(wanted, rel=0.2) or "bursts alone need more" in said
-    _core.check(WITHOUT_QUEUE + design.scenario(), "small", [])
+    _core.Scenario(WITHOUT_QUEUE + design.scenario(), "small", [])
     if design.linux is not None:
         assert weight_log(design.linux.burst, queue.min_th) == design.linux.w_log
         assert red.average_after_burst(burst, design.linux.w_q) < queue.min_th

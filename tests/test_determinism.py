@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import SMALL, Program
 
+import sluicegate as sg
 from sluicegate import _core
 from sluicegate import scenario as api
-from sluicegate.experiments.run import run_text
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
 DIGEST = "146f8debbedc7f1d16cbc93971faf71985ff335ebf0e9b721731a108e4532a2c"
@@ -28,13 +28,13 @@ SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") 
 def digest_of(discipline: str, seed: int) -> str:
     """The digest of one run of the small scenario."""
     sets = [("queue.discipline", discipline), ("run.seed", str(seed)), ("flows.1.jitter", "0.1")]
-    return digest_of_columns(_core.run(SMALL, "small.toml", sets, None))
+    return digest_of_columns(_core.run(_core.Scenario(SMALL, "small.toml", sets)))
 
 
 def digest_of_scenario(scenario: str) -> str:
     """The digest of the first seconds of a bundled scenario."""
     text, name = api.read_scenario(scenario)
-    return digest_of_columns(_core.run(text, name, [("run.duration", "15 s"), ("run.warmup", "10 s")], None))
+    return digest_of_columns(_core.run(_core.Scenario(text, name, [("run.duration", "15 s"), ("run.warmup", "10 s")])))
 
 
 def digest_of_columns(raw: _core.RawRun) -> str:
@@ -86,8 +86,8 @@ def test_order_and_threads_do_not_show() -> None:
 
 
 def test_watching_a_run_does_not_change_it() -> None:
-    plain = run_text(SMALL)
-    watched = run_text(SMALL, progress=lambda *_: None)
+    plain = sg.simulate(SMALL)
+    watched = sg.simulate(SMALL, progress=lambda *_: None)
     assert all(plain.table(name).equals(watched.table(name), null_equal=True) for name in plain.tables)
 
 

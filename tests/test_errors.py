@@ -101,7 +101,7 @@ def test_a_mistake_is_named_with_file_line_key_and_rule(
 )  # fmt: skip
 def test_what_is_missing_or_does_not_fit_is_named(text: str, line: int | None, parts: list[str]) -> None:
     with pytest.raises(sg.ScenarioError) as caught:
-        _core.check(text, "x.toml", [])
+        _core.Scenario(text, "x.toml", [])
     message = str(caught.value)
     assert message.startswith("x.toml:" if line is None else f"x.toml:{line}: ")
     for part in parts:
@@ -112,7 +112,7 @@ def test_a_path_whose_links_do_not_meet_is_refused() -> None:
     second = LINKS.split("\n[[flows]]")[0].replace('"first"', '"second"').replace('"a"', '"c"').replace('"b"', '"d"')
     text = second + "\n" + LINKS.replace('["first"]', '["first", "second"]')
     with pytest.raises(sg.ScenarioError, match=r"^x\.toml:18: flows\.0\.path.*second"):
-        _core.check(text, "x.toml", [])
+        _core.Scenario(text, "x.toml", [])
 
 
 @pytest.mark.parametrize(

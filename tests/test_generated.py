@@ -163,7 +163,7 @@ def test_the_schema_refuses_what_the_core_refuses(schema: jsonschema.Draft202012
     assert wrong != SMALL
     assert not schema.is_valid(tomllib.loads(wrong))
     with pytest.raises(sg.ScenarioError):
-        _core.check(wrong, "small.toml", [])
+        _core.Scenario(wrong, "small.toml", [])
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ def test_the_schema_takes_quantities_as_the_core_does(
     for value in values:
         text = re.sub(rf"^{key} = .*$", f"{key} = {json.dumps(value, ensure_ascii=False)}", SMALL, count=1, flags=re.M)
         schema.validate(tomllib.loads(text))
-        _core.check(text, "small.toml", [])
+        _core.Scenario(text, "small.toml", [])

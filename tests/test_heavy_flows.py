@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 from conftest import Program
 
-from sluicegate import scenario as api
+import sluicegate as sg
 from sluicegate.cli.run import HEAVY_FLOWS, heavy_flow_lines
-from sluicegate.experiments.run import run_text
 from sluicegate.results import heavy_flows
 
 EQUAL = """
@@ -55,7 +54,7 @@ def test_the_chance_is_that_of_any_flow() -> None:
 def test_flows_that_send_equally_much_are_not_named(discipline: str) -> None:
     """At most one run in a hundred names one; of thirty, three would come with a chance of 0.003."""
     sets = {"queue.discipline": discipline}
-    runs = [run_text(EQUAL, "equal.toml", sets=sets, seed=seed).flows for seed in range(1, 31)]
+    runs = [sg.simulate(EQUAL, sets=sets, seed=seed).flows for seed in range(1, 31)]
     assert all(run["recent_share"].is_not_null().any() for run in runs)
     assert sum(map(bool, map(heavy_flow_lines, runs))) <= 2
 
@@ -64,7 +63,7 @@ def test_flows_that_send_equally_much_are_not_named(discipline: str) -> None:
 def test_one_that_sends_more_is_named(discipline: str) -> None:
     sets = [("flows.0.count", "19"), ("queue.discipline", discipline)]
     more = EQUAL.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
-    flows = run_text(more, "more.toml", sets=sets, seed=1).flows
+    flows = sg.simulate(more, sets=sets, seed=1).flows
     assert [row["flow"] for row in heavy_flows(flows)] == [20]
 
 
@@ -85,15 +84,14 @@ limit = 200
     text = EQUAL.replace('[queue]\ndiscipline = "red"\nlimit = 200\n', classes).replace("count = 20", "count = 19")
     text = text.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
     alone = '[[flows]]\nkind = "udp"\nclass = 1\nrate = "7 Mbit/s"\n[run]'
-    flows = run_text(text.replace("[run]", alone), "classes.toml", seed=1).flows
+    flows = sg.simulate(text.replace("[run]", alone), seed=1).flows
     assert [row["flow"] for row in heavy_flows(flows)] == [20]
     assert flows["recent_expected"].to_list()[:20] == [1 / 20] * 20
 
 
 def test_a_full_queue_names_nobody() -> None:
     """Who finds it full is not who sends most (Sec. IX)."""
-    text, name = api.read_scenario("unresponsive")
-    flows = run_text(text, name, sets=[("queue.discipline", "drop_tail"), ("run.duration", "30 s")]).flows
+    flows = sg.simulate("unresponsive", sets=[("queue.discipline", "drop_tail"), ("run.duration", "30 s")]).flows
     assert flows["drops_packets"].sum() > 100
     assert heavy_flow_lines(flows) == []
 

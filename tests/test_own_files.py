@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_loaded_shows_its_traceback(sluicegate: Program, m
 def test_the_core_alone_refuses_what_it_cannot_make() -> None:
     text = SMALL.replace('"choke"', '"mine.py:Mine"')
     with pytest.raises(sg.ScenarioError, match=r"^x\.toml:6: queue\.discipline = .*written in Python"):
-        _core.run(text, "x.toml", [], None)
+        _core.run(_core.Scenario(text, "x.toml", []))
 
 
 # --- many runs ---------------------------------------------------------------------------------

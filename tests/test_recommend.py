@@ -282,7 +282,7 @@ def test_goals_are_assumed_for_those_who_ask_for_little_and_none_for_a_flood(adv
 def test_users_and_transfers_with_an_end_shall_wait_little() -> None:
     text = '[network]\nrate = "10 Mbit/s"\n[run]\nduration = "1 s"\n'
     flows = '[[flows]]\nkind = "http"\ncount = 9\n[[flows]]\nkind = "tcp"\nname = "files"\nsize = "1 MB"\n'
-    resolved = json.loads(sg._core.check(text + flows, "x.toml", []))  # type: ignore[attr-defined]
+    resolved = sg._core.Scenario(text + flows, "x.toml", []).resolved()  # type: ignore[attr-defined]
     found, notes = recommendation.assume(Traffic(resolved), known(resolved))
     assert ([goal.text for goal in found], notes) == (
         ["http response p50 least within 10 % or 10 ms", "files completion p50 least within 10 % or 10 ms"],
@@ -296,7 +296,7 @@ def test_no_goal_is_assumed_for_what_cannot_keep_it() -> None:
         '[[flows]]\nkind = "udp"\nname = "early"\nrate = "1 kbit/s"\nstop = "2 s"\n[[flows]]\nkind = "tcp"\ncount = 9\n'
     )
     bursts = '[[flows]]\nkind = "on_off"\nname = "bursts"\nrate = "8 Mbit/s"\non_mean = "1 ms"\noff_mean = "99 ms"\n'
-    resolved = json.loads(sg._core.check(text + flows + bursts, "x.toml", []))  # type: ignore[attr-defined]
+    resolved = sg._core.Scenario(text + flows + bursts, "x.toml", []).resolved()  # type: ignore[attr-defined]
     found, notes = recommendation.assume(Traffic(resolved), known(resolved))
     assert [goal.group for goal in found] == ["tcp"]
     assert [note.partition(":")[0] for note in notes] == ["early", "bursts"]
@@ -316,7 +316,7 @@ def test_no_goal_is_assumed_for_what_cannot_keep_it() -> None:
 def test_a_call_is_told_by_name_dscp_or_rate_and_packet_size(flow: dict[str, str], told: str | None) -> None:
     lines = "".join(f"{key} = {value if key == 'class' else json.dumps(value)}\n" for key, value in flow.items())
     text = f'[network]\nrate = "10 Mbit/s"\n[[flows]]\nkind = "udp"\n{lines}[run]\nduration = "9 s"\n'
-    assert conversation(json.loads(sg._core.check(text, "x.toml", []))["flows"][0]) == told  # type: ignore[attr-defined]
+    assert conversation(sg._core.Scenario(text, "x.toml", []).resolved()["flows"][0]) == told  # type: ignore[attr-defined]
 
 
 def test_a_call_that_sends_more_than_its_share_wants_little_loss_and_delay_too() -> None:
@@ -357,7 +357,7 @@ def test_those_that_keep_all_goals_are_tied_and_what_distinguishes_them_is_said(
 
 def assumed(text: str) -> tuple[dict[str, str], list[str], Traffic]:
     """Of each group the first goal that is assumed for it, the notes, and the traffic."""
-    resolved = json.loads(sg._core.check(text, "x.toml", []))  # type: ignore[attr-defined]
+    resolved = sg._core.Scenario(text, "x.toml", []).resolved()  # type: ignore[attr-defined]
     found, notes = recommendation.assume(Traffic(resolved), known(resolved))
     return {str(goal.group): goal.text for goal in reversed(found)}, notes, Traffic(resolved)
 
@@ -411,7 +411,7 @@ def test_less_is_assumed_where_the_rate_varies() -> None:
 
 
 def test_goals_that_framing_rules_out_are_told() -> None:
-    resolved = json.loads(sg._core.check(DSL, "x.toml", []))  # type: ignore[attr-defined]
+    resolved = sg._core.Scenario(DSL, "x.toml", []).resolved()  # type: ignore[attr-defined]
     traffic, about = Traffic(resolved), known(resolved)
     texts = ["down utilisation above 90 %", "reverse utilisation above 86 %", "up throughput above 860 kbit/s"]
     notes = recommendation.beyond(goals(texts, about), traffic)

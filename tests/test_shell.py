@@ -51,7 +51,7 @@ LIVE: dict[str, Any] = {
 
 def raw(live: dict[str, Any]) -> Any:
     """What the core's shell would give: a short simulated run without what only a simulator knows."""
-    done: Any = _core.run(TWO_WAY, "<shell>", [], None)
+    done: Any = _core.run(_core.Scenario(TWO_WAY, "<shell>", []))
     names = {"bottleneck": "down", "reverse": "up"}
 
     def named(column: Any) -> Any:
@@ -124,7 +124,7 @@ def resolved(**given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         made.text
         or TWO_WAY.replace('rate = "1 Mbit/s", ', "").partition("queue")[0] + TWO_WAY[TWO_WAY.index("flows") :]
     )
-    about = [json.loads(_core.check(text, made.name, [*made.sets, *more])) for more in ([], made.up_sets)]
+    about = [_core.Scenario(text, made.name, [*made.sets, *more]).resolved() for more in ([], made.up_sets)]
     down, up = about[0]["network"], about[1]["network"]["reverse"]
     return down | {"queue": about[0]["queue"]["discipline"]}, up | {"queue": about[1]["queue"]["discipline"]}
 
@@ -257,7 +257,7 @@ def test_columns_that_only_a_simulator_fills_may_be_absent() -> None:
     assert len(done.remarks()) == 6
     found = measures.measure(*(done.table(name).to_dicts() for name in ("flows", "groups", "links")))
     assert found["down.utilisation"] is not None
-    assert Run(_core.run(TWO_WAY, "x", [], None)).remarks() == []
+    assert Run(_core.run(_core.Scenario(TWO_WAY, "x", []))).remarks() == []
 
 
 def test_the_view_is_small() -> None:

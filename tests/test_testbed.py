@@ -57,7 +57,7 @@ class Stub:
         self.asked.append({"text": text, "sets": dict(sets), **json.loads(options)})
         if told is not None:
             told(json.dumps({"time_s": 1.0}))
-        done: Any = _core.run(text, name, [*sets, ("network.delay", "3 ms")], None, make)
+        done: Any = _core.run(_core.Scenario(text, name, [*sets, ("network.delay", "3 ms")]), None, make)
         tables = {name: [c for c in columns if c[0] not in UNKNOWN] for name, columns in done["tables"].items()}
         return {"summary": json.dumps(json.loads(done["summary"]) | {"live": LIVE | self.live}), "tables": tables}
 

@@ -123,7 +123,7 @@ def test_results_are_the_native_ones_to_the_last_bit(browser: Browser) -> None:
         if name in ("priority", "drr"):
             continue  # they need classes
         sets = {"queue.discipline": name, "queue.red.wait": "false"}
-        native = digest_of_columns(_core.run(SMALL, "small.toml", list(sets.items()), None))
+        native = digest_of_columns(_core.run(_core.Scenario(SMALL, "small.toml", list(sets.items()))))
         assert measured(SMALL, sets) == native, name
 
 
@@ -179,7 +179,7 @@ def test_the_theory_is_beside_what_is_measured(browser: Browser) -> None:
 def test_a_mistake_is_answered_as_on_the_command_line(browser: Browser, old: str, new: str) -> None:
     text = SMALL.replace(old, new)
     with pytest.raises(_core.ScenarioError) as error:
-        _core.check(text, "scenario.toml", [])
+        _core.Scenario(text, "scenario.toml", [])
     assert browser.evaluate(f"sluicegate.open({json.dumps(text)})") is False
     assert browser.evaluate(FAULT) == str(error.value)
     assert browser.evaluate(f"sluicegate.open({json.dumps(SMALL)})") is True

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import TypedDict, final
+from typing import Any, TypedDict, final
 
 from .custom.aqm import Maker
 
@@ -209,12 +209,28 @@ class CaptureTable:
         """How far it has been read."""
 
 @final
+class Scenario:
+    """A scenario that has been read, with overrides on top; `name` stands for the file in messages.
+
+    Reading raises `ScenarioError`.
+    """
+
+    def __new__(cls, text: str, name: str, sets: Sequence[tuple[str, str]]) -> Scenario: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def unused(self) -> list[tuple[str, str, str]]:
+        """What it says of a queue that does nothing: place and key, the discipline, the nearest key."""
+    def resolved(self) -> dict[str, Any]:
+        """The scenario with every default filled in; each call gives another dictionary."""
+    def try_making(self, make: Maker) -> None:
+        """Make what is written in Python, to see that it can be made. Raises `ScenarioError`, and what that raises."""
+
+@final
 class Simulation:
     """A run that Python drives. Its methods raise RuntimeError when it has ended, or is at work in another thread."""
 
-    def __new__(
-        cls, text: str, name: str, sets: Sequence[tuple[str, str]], make: Maker | None = None
-    ) -> Simulation: ...
+    def __new__(cls, scenario: Scenario, make: Maker | None = None) -> Simulation: ...
     def advance(self, until_ns: int, progress: Callable[[float, float, int], object] | None = None) -> None:
         """Run up to and including a time, or the end."""
     def set(self, key: str, value: str) -> None:
@@ -258,18 +274,12 @@ def vectors(path: str, format: str | None = None) -> tuple[str, str | None]:
     Without a format the text is None. Raises `ScenarioError` with file and line.
     """
 
-def check(text: str, name: str, sets: Sequence[tuple[str, str]], make: Maker | None = None) -> str: ...
-def unused(text: str | None, name: str, sets: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    """What a file or overrides say of a queue that does nothing: place and key, the discipline, the nearest key.
-
-    Without a text: of the overrides of a replay.
-    """
+def unused_in_replay(sets: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """What `Scenario.unused` says, of the overrides of a replay."""
 
 def run(
-    text: str,
-    name: str,
-    sets: Sequence[tuple[str, str]],
-    progress: Callable[[float, float, int], object] | None,
+    scenario: Scenario,
+    progress: Callable[[float, float, int], object] | None = None,
     make: Maker | None = None,
     pcap: Sequence[tuple[str, str]] = (),
 ) -> RawRun: ...
@@ -292,9 +302,7 @@ def shell(
     """Run a command behind a link; see `live.shell`. On Linux only: elsewhere there is no such function."""
 
 def testbed(
-    text: str,
-    name: str,
-    sets: Sequence[tuple[str, str]],
+    scenario: Scenario,
     options: str,
     told: Callable[[str], object] | None = None,
     make: Maker | None = None,

@@ -126,7 +126,7 @@ def check(thing: Declared) -> None:
     said: str | None = None
     for rate in RATES:
         try:
-            _core.check(PROBES[role].format(rate=rate, **words) + RUN, "<python>", [])
+            _core.Scenario(PROBES[role].format(rate=rate, **words) + RUN, "<python>", [])
         except _core.ScenarioError as error:
             about = str(error).removeprefix("<python>: ")
             if not about.startswith(place) or said not in (None, about):

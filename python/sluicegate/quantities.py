@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from typing import Any
 
 UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "B": 1}
 UNITS |= {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -56,7 +57,7 @@ def checked(name: str, value: object, key: str) -> object:
     if parts[0] == "queue" and len(parts) == 3:  # a parameter of a discipline's own
         sets.insert(0, ("queue.discipline", parts.pop(1)))
     try:
-        found = json.loads(_core.check(PROBE, "<python>", sets))
+        found: Any = _core.Scenario(PROBE, "<python>", sets).resolved()
     except _core.ScenarioError as error:
         raise _core.ScenarioError(str(error).removeprefix("sets: ").replace(key, name, 1)) from None
     for part in parts:

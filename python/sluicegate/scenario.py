@@ -7,7 +7,6 @@ takes: a description, or the name, the file or the text of a scenario.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -237,6 +236,30 @@ def subject(what: What, flows: Flows | None = None, *, sets: Sets | None = None,
     return Subject(name, pairs, frozenset(given), text)
 
 
+@dataclass(frozen=True)
+class ReadScenario:
+    """A scenario that is read once, for all that is done with it.
+
+    `core`: as the core has it. `resolved`: with every default filled in; `own_discipline` says what was made of one in
+    Python. `queue`: what makes its discipline, where that is a class or factory of one's own.
+    """
+
+    core: _core.Scenario
+    resolved: dict[str, Any]
+    queue: AqmFactory | None = None
+
+    def warn(self, real: bool = False) -> None:
+        """Warn of what it shows before it runs. `real`: between real hosts."""
+        warn_unused([self.core.unused])
+        warn(traps.of_scenario(self.resolved, real=real), TrapWarning)
+
+
+def read(text: str, name: str, sets: Iterable[tuple[str, str]] = (), queue: AqmFactory | None = None) -> ReadScenario:
+    """Read a scenario with overrides. Raises `ScenarioError`."""
+    core = _core.Scenario(text, name, list(sets))
+    return ReadScenario(core, core.resolved(), queue)
+
+
 def check(
     network: What,
     flows: Flows | None = None,
@@ -259,9 +282,11 @@ def check(
     text = about.text()
     with about.told():
         maker = custom_aqm.Maker(about.queue)
-        resolved: dict[str, Any] = json.loads(_core.check(text, about.name, about.sets, maker))
+        core = _core.Scenario(text, about.name, about.sets)
+        core.try_making(maker)
+    resolved = core.resolved()
     check_goals(resolved, text, about.name)
-    warn_unused([_core.unused(text, about.name, about.sets)])
+    warn_unused([core.unused])
     measured = None
     if envelopes is not None:
         name = resolved["queue"]["discipline"]
@@ -285,12 +310,7 @@ def check_goals(resolved: dict[str, Any], text: str, name: str) -> list[Goal]:
 def resolve(what: What, sets: Sets | None = None) -> dict[str, Any]:
     """A scenario with every default filled in, without warnings. Raises `ScenarioError` and OSError."""
     about = subject(what, sets=sets)
-    return dict(json.loads(_core.check(about.text(), about.name, about.sets)))
-
-
-def warn_traps(text: str, name: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Warn of what a scenario that has passed every check shows before it runs."""
-    warn(traps.of_scenario(json.loads(_core.check(text, name, pairs))), TrapWarning)
+    return _core.Scenario(about.text(), about.name, about.sets).resolved()
 
 
 def warn(sentences: Iterable[str], category: type[ScenarioWarning]) -> None:
@@ -304,7 +324,7 @@ def warn(sentences: Iterable[str], category: type[ScenarioWarning]) -> None:
 
 
 def warn_unused(runs: Iterable[Sequence[tuple[str, str, str]]]) -> None:
-    """Warn of each key of a queue that does nothing in any of these runs: what `_core.unused` gives for each."""
+    """Warn of each key of a queue that does nothing in any of these runs: `_core.Scenario.unused` of each."""
     common: dict[str, list[tuple[str, str]]] | None = None
     for run in runs:
         here = {place: (discipline, hint) for place, discipline, hint in run}

@@ -61,7 +61,7 @@ RUN = r"""
 import json, re, sys
 from pathlib import Path
 from sluicegate import _core
-run = _core.run(sys.stdin.read(), "scenario", [tuple(one.split("=", 1)) for one in sys.argv[1:]], None)
+run = _core.run(_core.Scenario(sys.stdin.read(), "scenario", [tuple(one.split("=", 1)) for one in sys.argv[1:]]))
 status = Path("/proc/self/status")
 peak = re.search(r"VmHWM:\s*(\d+)", status.read_text()) if status.exists() else None
 print(json.loads(run["summary"])["totals"]["departures_packets"], peak[1] if peak else 0)

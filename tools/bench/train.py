@@ -13,12 +13,16 @@ import gate
 from sluicegate import _core
 
 
+def run(text: str, sets: list[tuple[str, str]]) -> None:
+    _core.run(_core.Scenario(text, "scenario", sets))
+
+
 def main() -> None:
     for text, sets, (seconds, _) in gate.PACKETS.values():
-        _core.run(text, "scenario", [*sets.items(), ("run.duration", f"{seconds} s"), ("run.warmup", "0 s")], None)
+        run(text, [*sets.items(), ("run.duration", f"{seconds} s"), ("run.warmup", "0 s")])
     plain = dumbbell.scenario(20, queue="drop_tail", profile="linux", algorithm="cubic", seconds=1)
     for each in json.loads(_core.declarations())["disciplines"]:
-        _core.run(plain, "scenario", [("queue.discipline", each["name"])], None)
+        run(plain, [("queue.discipline", each["name"])])
 
 
 if __name__ == "__main__":

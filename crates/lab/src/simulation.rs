@@ -11,6 +11,7 @@ use sluicegate_base::{Span, Time};
 use sluicegate_netsim::{Outcome, Plan, Sim};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Why a change was not made: nothing has changed.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl<E> From<ScenarioError> for Refusal<E> {
 
 /// A run of a scenario in progress.
 pub struct Simulation {
-    scenario: Scenario,
+    scenario: Arc<Scenario>,
     state: ScenarioState,
     /// Changes that the scenario has for later.
     planned: VecDeque<Change>,
@@ -41,7 +42,8 @@ pub struct Simulation {
 impl Simulation {
     /// A run of this plan of a scenario; nothing has happened yet.
     #[must_use]
-    pub fn new(scenario: Scenario, plan: Plan) -> Simulation {
+    pub fn new(scenario: impl Into<Arc<Scenario>>, plan: Plan) -> Simulation {
+        let scenario = scenario.into();
         let (state, planned) = (scenario.state.clone(), scenario.changes.clone().into());
         Simulation { scenario, state, planned, applied: Vec::new(), sim: Sim::new(plan) }
     }

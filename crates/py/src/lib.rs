@@ -8,23 +8,23 @@ mod lent;
 #[cfg(target_os = "linux")]
 mod live;
 mod replay;
+mod scenario;
 mod simulation;
 
-use lent::{ConservationError, Faults, PyCtx, PyHeader, PyPacket};
+use lent::{ConservationError, PyCtx, PyHeader, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use scenario::PyScenario;
 use simulation::{Driver, PySimulation};
 use sluicegate_base::{Link, Rate, Time};
-use sluicegate_lab::replay::ReplayScenario;
 use sluicegate_lab::replay::trace::{Trace, attach};
 use sluicegate_lab::results::{Cells, ResultTable};
 use sluicegate_lab::vectors::{Format, text_of, write};
-use sluicegate_lab::{Foreign, Scenario, declarations};
+use sluicegate_lab::{Foreign, declarations};
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -48,10 +48,6 @@ fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
         let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         PyRuntimeError::new_err(format!("internal error, please report it: {}", text.unwrap_or_default()))
     })
-}
-
-fn read(text: &str, name: &str, sets: &[(String, String)]) -> PyResult<Scenario> {
-    caught(|| Scenario::read(text, name, sets))?.map_err(|error| ScenarioError::new_err(error.0))
 }
 
 /// Does long work that Rust cannot slice on a thread of its own, so that Ctrl-C is heard meanwhile; it is then left
@@ -134,56 +130,19 @@ fn placed(py: Python<'_>, foreign: &Foreign, error: PyErr) -> PyErr {
     placed
 }
 
-/// The resolved scenario as JSON, or `ScenarioError`; `make` makes a discipline written in Python, to see that it can.
-#[pyfunction]
-#[pyo3(signature = (text, name, sets, make=None))]
-fn check(text: &str, name: &str, sets: Vec<(String, String)>, make: Option<Bound<'_, PyAny>>) -> PyResult<String> {
-    let scenario = read(text, name, &sets)?;
-    if let Some(make) = make {
-        let faults = Arc::new(Faults::default());
-        scenario.try_foreign(&mut |foreign, link, rate| {
-            discipline::build(&make, foreign, name, link, rate, &faults)
-                .map_err(|error| placed(make.py(), foreign, error))
-        })?;
-        let mut last: Option<&Foreign> = None;
-        for (flow, foreign) in scenario.own_ends() {
-            // Those of a group are alike.
-            if last.replace(foreign).is_some_and(|last| std::ptr::eq(last, foreign)) {
-                continue;
-            }
-            endpoint::build(&make, foreign, name, (scenario.seed(), flow), &faults)
-                .map_err(|error| placed(make.py(), foreign, error))?;
-        }
-    }
-    Ok(scenario.resolved.to_string())
-}
-
-/// What overrides or a file say of a queue that does nothing: place and key, discipline, nearest key. Without a text: of a
-/// replay.
-#[pyfunction]
-fn unused(text: Option<&str>, name: &str, sets: Vec<(String, String)>) -> PyResult<Vec<(String, String, String)>> {
-    let unused = match text {
-        Some(text) => read(text, name, &sets)?.unused,
-        None => caught(|| ReplayScenario::read(&sets))?.map_err(|error| ScenarioError::new_err(error.0))?.unused,
-    };
-    Ok(unused.into_iter().map(|key| (key.place, key.discipline.to_owned(), key.hint)).collect())
-}
-
 /// Runs a scenario; `progress(simulated s, total s, events)` is called between slices and may raise; `make` makes a
 /// discipline written in Python; `pcap` names links, and for each a new file for what it sends.
 #[pyfunction]
-#[pyo3(signature = (text, name, sets, progress, make=None, pcap=Vec::new()))]
+#[pyo3(signature = (scenario, progress=None, make=None, pcap=Vec::new()))]
 fn run<'py>(
     py: Python<'py>,
-    text: &str,
-    name: &str,
-    sets: Vec<(String, String)>,
+    scenario: &PyScenario,
     progress: Option<Bound<'py, PyAny>>,
     make: Option<Bound<'py, PyAny>>,
     pcap: Vec<(String, String)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let links: Vec<String> = pcap.iter().map(|(link, _)| link.clone()).collect();
-    let (mut driver, shapes) = Driver::begin(py, text, name, &sets, make.as_ref(), links)?;
+    let (mut driver, shapes) = Driver::begin(py, scenario, make.as_ref(), links)?;
     let mut traces = Vec::new();
     for ((link, path), shapes) in pcap.iter().zip(shapes.iter().cycle()) {
         let trace = File::create(path).and_then(|file| Trace::new(BufWriter::new(file), shapes.clone()));
@@ -246,6 +205,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHeader>()?;
     module.add_class::<endpoint::PyDatagram>()?;
     module.add_class::<PyCtx>()?;
+    module.add_class::<PyScenario>()?;
     module.add_class::<PySimulation>()?;
     module.add_class::<capture::PyCaptureTable>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
@@ -253,8 +213,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(fair_share_gains, module)?)?;
     module.add_function(wrap_pyfunction!(afd_samples, module)?)?;
-    module.add_function(wrap_pyfunction!(check, module)?)?;
-    module.add_function(wrap_pyfunction!(unused, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::unused_in_replay, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(bpf::bpf_names, module)?)?;

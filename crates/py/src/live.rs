@@ -1,6 +1,7 @@
 //! Real packets, as Python calls them.
 
 use crate::lent::Faults;
+use crate::scenario::PyScenario;
 use crate::{SLICE, ScenarioError, caught, discipline, placed, replay, result_of};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyStopIteration};
 use pyo3::prelude::*;
@@ -111,7 +112,7 @@ fn links(
         sets.push(("network.two_way".to_owned(), "true".to_owned()));
         let scenario = caught(|| Scenario::read_network(text, name, &sets, mtu))?;
         let scenario = scenario.map_err(|error| ScenarioError::new_err(error.0))?;
-        let plan = plan_of(py, &scenario, name, make, faults)?;
+        let plan = plan_of(py, &scenario, make, faults)?;
         let Some(directions) = scenario.directions() else {
             let rule = "network.links: real packets cross one link in each direction: describe a dumbbell";
             return Err(ScenarioError::new_err(rule));
@@ -199,22 +200,20 @@ pub fn shell<'py>(
 
 /// Runs a scenario between real hosts; see `sluicegate.live.testbed`, which says what `options` holds. `told` as for `shell`.
 #[pyfunction]
-#[pyo3(signature = (text, name, sets, options, told=None, make=None))]
+#[pyo3(signature = (scenario, options, told=None, make=None))]
 pub fn testbed<'py>(
     py: Python<'py>,
-    text: &str,
-    name: &str,
-    sets: Sets,
+    scenario: &PyScenario,
     options: &str,
     told: Option<Bound<'py, PyAny>>,
     make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (options, faults) = (Options::read(options)?, Arc::new(Faults::default()));
-    let scenario = caught(|| Scenario::read(text, name, &sets))?.map_err(|error| ScenarioError::new_err(error.0))?;
+    let scenario = &*scenario.0;
     if scenario.has_changes() {
         return Err(ScenarioError::new_err("changes: what changes while it runs is for simulations alone"));
     }
-    let plan: Plan<Packet> = plan_of(py, &scenario, name, make.as_ref(), &faults)?;
+    let plan: Plan<Packet> = plan_of(py, scenario, make.as_ref(), &faults)?;
     let capture = options.capture()?;
     let spec = TestbedSpec {
         plan,
@@ -245,7 +244,7 @@ pub fn testbed<'py>(
             });
             let losses = vec![("senders", left.losses[0]), ("receivers", left.losses[1])];
             let ends = Ends { losses, texts: Vec::new(), unknown: &[], about };
-            report(&scenario, &mut left.driven, &outcome, ends)
+            report(scenario, &mut left.driven, &outcome, ends)
         })
     })?;
     result_of(py, &summary.to_string(), &tables)
@@ -343,15 +342,13 @@ fn watch(
 fn plan_of(
     py: Python<'_>,
     scenario: &Scenario,
-    name: &str,
     make: Option<&Bound<'_, PyAny>>,
     faults: &Arc<Faults>,
 ) -> PyResult<Plan<Packet>> {
     caught(|| {
         scenario.plan_for(&mut |foreign, link, rate| match make {
-            Some(make) => {
-                discipline::build(make, foreign, name, link, rate, faults).map_err(|error| placed(py, foreign, error))
-            }
+            Some(make) => discipline::build(make, foreign, &scenario.name, link, rate, faults)
+                .map_err(|error| placed(py, foreign, error)),
             None => Err(ScenarioError::new_err(foreign.error("is written elsewhere, and nothing here builds it").0)),
         })
     })?

@@ -1,7 +1,8 @@
 //! A run that Python drives.
 
 use crate::lent::Faults;
-use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, endpoint, placed, read, result_of};
+use crate::scenario::PyScenario;
+use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, endpoint, placed, result_of};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -83,15 +84,13 @@ impl Driver {
     /// A run of a scenario before anything has happened, and the shapes of packets if any link is to be captured.
     pub fn begin(
         py: Python<'_>,
-        text: &str,
-        name: &str,
-        sets: &[(String, String)],
+        scenario: &PyScenario,
         make: Option<&Bound<'_, PyAny>>,
         captured: Vec<String>,
     ) -> PyResult<(Driver, Option<Shapes>)> {
-        let scenario = read(text, name, sets)?;
+        let scenario = scenario.0.clone();
         let make = make.map(|make| make.clone().unbind());
-        let mut maker = Maker { make, file: name.to_owned(), faults: Arc::default(), used: false, shown: false };
+        let mut maker = Maker { make, file: scenario.name.clone(), faults: Arc::default(), used: false, shown: false };
         let look = move |plan: &Plan| -> Result<_, sluicegate_lab::ScenarioError> {
             captured.iter().try_for_each(|link| observable(plan, link))?;
             Ok((!captured.is_empty()).then(|| Shapes::of(plan)))
@@ -211,15 +210,9 @@ impl PySimulation {
 #[pymethods]
 impl PySimulation {
     #[new]
-    #[pyo3(signature = (text, name, sets, make=None))]
-    fn new(
-        py: Python<'_>,
-        text: &str,
-        name: &str,
-        sets: Vec<(String, String)>,
-        make: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<PySimulation> {
-        let (driver, _) = Driver::begin(py, text, name, &sets, make.as_ref(), Vec::new())?;
+    #[pyo3(signature = (scenario, make=None))]
+    fn new(py: Python<'_>, scenario: &PyScenario, make: Option<Bound<'_, PyAny>>) -> PyResult<PySimulation> {
+        let (driver, _) = Driver::begin(py, scenario, make.as_ref(), Vec::new())?;
         Ok(PySimulation(Mutex::new(State::Running(Box::new(driver)))))
     }
 

@@ -78,7 +78,7 @@ def check_places(asked: Sequence[Export], out: Path | None, own: Sequence[str]) 
     for given, file in files:
         first = whose.get(Path(file))
         if first is not None and first.startswith("--pcap") and given.startswith("--pcap"):
-            raise Refusal(f"{file}: two links cannot be written to one file")  # as `run_text` says of its pcap=
+            raise Refusal(f"{file}: two links cannot be written to one file")  # as `run_read` says of its pcap=
         if first is not None:
             raise Refusal(f"{given}, {first}: two files cannot both be {file}")
         whose[Path(file)] = given

@@ -73,7 +73,7 @@ def run(
 ) -> None:
     """Simulate a scenario; print a table of its groups of flows and a line for each link. -o writes the results."""
     from .. import results, scenario
-    from ..experiments.run import run_text
+    from ..experiments.run import run_read
     from ..io import check_writable, staged
 
     asked, captured = exports.parse(flent, qlog, time_sequence), exports.parse_pcap(pcap, out)
@@ -81,35 +81,35 @@ def run(
         own = [*results.file_names(), *DRAWN, *(THEORY_FILES if with_theory else ())]
         check_writable(out, [*own, *exports.names([*asked, *captured])])
     exports.check_places([*asked, *captured], out, own if out is not None else ())
-    overrides = parse_sets(sets)
-    text, name = scenario.read_scenario(file)
+    about = scenario.subject(file, sets=parse_sets(sets), seed=seed)
+    read = scenario.read(about.text(), about.name, about.sets)
+    title = Path(about.name)
     if with_theory:
         from ..theory import choke_overlay
 
-        choke_overlay.check(scenario.check(file, sets=overrides), file)
-    if asked:
-        exports.check(asked, scenario.check(file, sets=overrides), out)
+        choke_overlay.check(read.resolved, file)
+    exports.check(asked, read.resolved, out)
     with exports.staged(asked, qlog_draft) as exported, progress_bar(quiet) as bar:
-        update = False if bar is None else lambda now, end, _packets: bar(now, end, Path(name).name)
+        update = False if bar is None else lambda now, end, _packets: bar(now, end, title.name)
         if captured and out is not None:  # the captures appear together with the tables
             empty: list[str] = []
             with staged(out, empty) as folder:
                 captures = exports.captures(captured, folder)
-                result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+                result = run_read(read, update, captures)
                 theory = choke_overlay.overlay(result) if with_theory else None
                 write_files(folder, result, theory)
-                exported.write(result, folder, Path(name).stem)
+                exported.write(result, folder, title.stem)
                 empty += result.absent()
         else:
             captures = exports.captures(captured, None)
-            result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+            result = run_read(read, update, captures)
             theory = choke_overlay.overlay(result) if with_theory else None
             if out is not None:
                 with staged(out, result.absent()) as folder:
                     write_files(folder, result, theory)
-                    exported.write(result, folder, Path(name).stem)
+                    exported.write(result, folder, title.stem)
             else:
-                exported.write(result, None, Path(name).stem)
+                exported.write(result, None, title.stem)
     if quiet and not as_json:
         return
     if as_json:

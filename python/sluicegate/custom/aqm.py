@@ -26,7 +26,7 @@ from . import ends as custom_ends
 from .ends import EndHooks, Endpoint
 
 if TYPE_CHECKING:
-    from .._core import Ctx, Packet, RawRun
+    from .._core import Ctx, Packet, RawRun, Scenario
 
 NOTE = "sluicegate: "
 """How the note begins that says where in a run an exception of a discipline was raised."""
@@ -310,9 +310,7 @@ def _name(thing: Any) -> str:
 
 
 def run(
-    text: str,
-    name: str,
-    sets: Sequence[tuple[str, str]],
+    scenario: Scenario,
     progress: Callable[[float, float, int], object] | None,
     queue: AqmFactory | None = None,
     pcap: Sequence[tuple[str, str]] = (),
@@ -325,7 +323,7 @@ def run(
     from .. import _core
 
     maker = Maker(queue, expected)
-    return maker.summary(_core.run(text, name, sets, progress, maker, pcap))
+    return maker.summary(_core.run(scenario, progress, maker, pcap))
 
 
 def importable(factory: AqmFactory | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -61,7 +60,7 @@ run = {{ duration = "1 s" }}
 def default(discipline: str, name: str, rate: str = "1 Mbit/s") -> Any:
     """What a discipline has for a parameter that is not given, on a link of this rate."""
     text = SCENARIO.format(rate=rate, discipline=discipline)
-    return json.loads(_core.check(text, "<python>", []))["queue"][name]
+    return _core.Scenario(text, "<python>", []).resolved()["queue"][name]
 
 
 def room(discipline: str, q_ref: int, rate: str = "1 Mbit/s") -> int:

@@ -198,10 +198,9 @@ def _check_changes(
     for each in scenarios:
         for experiment in each.experiments(given, settings).values():
             try:
-                check(experiment)
+                found = check(experiment).unused
             except _core.ScenarioError as error:
                 raise _core.ScenarioError(f"{error} (in {each.id})") from None
-            found = _core.unused(experiment.text, experiment.name, experiment.sets)
             places = tuple(f"sets: {place}{key.removeprefix('queue')}" for place in each.places for key in keys)
             unused.append([row for row in found if row[0].startswith(places)])
     warn_unused(unused)
@@ -261,7 +260,7 @@ def _summary(
             resolved = choice.check(text, PYTHON, plain.sets(choice))
             found = {"flows": next(each for each in resolved["flows"] if each["algorithm"] == choice.name)}
         else:
-            resolved = choice.check(text, PYTHON, (*plain.link.tuned(), *of_queue))
+            resolved = choice.read(text, PYTHON, (*plain.link.tuned(), *of_queue)).resolved
             found = {key: resolved[key] for key in ("queue", "own_discipline") if key in resolved}
         subjects.append({"label": choice.label, "name": choice.name} | found)
     return {

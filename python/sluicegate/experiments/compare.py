@@ -29,7 +29,7 @@ from ..stats import CONFIDENCE, difference
 from ..traffic.paths import REVERSE
 from ..traffic.responsiveness import Responsiveness, responsiveness
 from . import compare_page, real_hosts
-from .disciplines import Choice, Listed, Queue, checked, choices, find, under
+from .disciplines import Choice, Listed, Queue, choices, find, read_under, under
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers, told_runs
 from .job import LIVE
 from .paired import differences, live, means, real_label, with_twins
@@ -375,15 +375,16 @@ def compare(
         if key in ("run.seed", "queue.discipline"):
             instead = {"run.seed": "the seeds", "queue.discipline": "the disciplines"}[key]
             raise _core.ScenarioError(f"sets: {key}: a comparison takes {instead} it is given, not this one")
-    resolved = checked(about, given)
     texts = {choice.label: under(about, choice)[0] for choice in given}
+    read = {choice.label: read_under(about, choice) for choice in given}
+    resolved = {label: each.resolved for label, each in read.items()}
     groups = next(iter(resolved.values()))["flows"]
     if (taken := clash([flow["name"] for flow in groups])) is not None:
         raise _core.ScenarioError(f"{name}: a group called {taken!r} has columns of the link's: give it another name")
     # One run of each is drawn over time, unless the scenario keeps no series.
     drawn = min(numbers) if all(each["run"]["series"] for each in resolved.values()) else None
     series = {seed: (("run.series", "true" if seed == drawn else "false"),) for seed in numbers}
-    scenario.warn_unused(_core.unused(texts[c.label], name, [*overrides, *c.sets]) for c in given)
+    scenario.warn_unused(each.core.unused for each in read.values())
     keep: dict[str, tuple[str, ...] | None] = {**kept()}
     hosts = _real_hosts(about, given, resolved[base.label], algorithms, sysctls) if live else None
     experiments = [

@@ -44,7 +44,7 @@ class Controller:
     def check(self, text: str, file: str, sets: Iterable[tuple[str, str]]) -> dict[str, Any]:
         """The scenario with these overrides and every default filled in. Raises `ScenarioError` that names it."""
         try:
-            return dict(json.loads(_core.check(text, file, tuple(sets))))
+            return _core.Scenario(text, file, tuple(sets)).resolved()
         except _core.ScenarioError as error:
             raise _core.ScenarioError(f'controller "{self.label}": {error}') from None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, Protocol
@@ -52,23 +52,25 @@ class Choice:
         (key, name), *rest = self.sets
         return (key, custom_aqm.located(name)), *rest
 
-    def check(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """The scenario with this discipline and every default filled in; `own_discipline` says what was made of one in
-        Python, which is made once to see that it can be. `sets` come before its own overrides.
+    def read(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> scenario.ReadScenario:
+        """The scenario with this discipline; one in Python is made once to see that it can be. `sets` come before its
+        own overrides.
 
         Raises `ScenarioError` that names the discipline as it was written, and what a discipline in Python raises.
         """
         maker = custom_aqm.Maker(self.queue)
         try:
             try:
-                resolved = dict(json.loads(_core.check(text, file, [*sets, *self.sets], maker)))
+                found = scenario.read(text, file, (*sets, *self.sets), self.queue)
+                found.core.try_making(maker)
             except _core.ScenarioError:
                 if ":" not in self.name and self.name not in known():  # say that, rather than what follows from it
-                    _core.check(text, file, [*sets, *self.sets[:1]])
+                    _core.Scenario(text, file, [*sets, *self.sets[:1]])
                 raise
         except _core.ScenarioError as error:
             raise _core.ScenarioError(f'discipline "{self.label}": {str(error).removeprefix("sets: ")}') from None
-        return resolved | ({"own_discipline": maker.about} if maker.about else {})
+        about = {"own_discipline": maker.about} if maker.about else {}
+        return replace(found, resolved=found.resolved | about)
 
 
 class Labelled(Protocol):
@@ -145,21 +147,21 @@ def under(about: scenario.Subject, choice: Choice | None) -> tuple[str, tuple[tu
     return text, (*about.sets, *choice.sets), choice.queue
 
 
-def under_queue(
-    about: scenario.Subject, queue: Queue | None
-) -> tuple[str, tuple[tuple[str, str], ...], AqmFactory | None]:
-    """The same for the argument `queue` of a run, checked; None leaves the scenario's own."""
-    choice = None if queue is None else one(queue)
-    if choice is not None:
-        checked(about, [choice])
-    return under(about, choice)
-
-
-def checked(about: scenario.Subject, given: Sequence[Choice]) -> dict[str, dict[str, Any]]:
-    """The scenario under each discipline with every default filled in, by label. Raises as `Choice.check` does."""
+def read_under(
+    about: scenario.Subject, choice: Choice | None, more: Sequence[tuple[str, str]] = ()
+) -> scenario.ReadScenario:
+    """What is simulated under a discipline, read, with `more` overrides. Raises as `Choice.read` does, in the caller's
+    terms."""
+    text, _, own_queue = under(about, choice)
+    sets = (*about.sets, *more)
     with about.told():
-        _core.check(about.text(None), about.name, about.sets)  # what is wrong whatever the discipline
-        return {choice.label: choice.check(under(about, choice)[0], about.name, about.sets) for choice in given}
+        if choice is None:
+            return scenario.read(text, about.name, sets, own_queue)
+        try:
+            return choice.read(text, about.name, sets)
+        except _core.ScenarioError:
+            _core.Scenario(about.text(None), about.name, sets)  # what is wrong whatever the discipline
+            raise
 
 
 def find(wanted: Queue | None, among: Sequence[Choice]) -> Choice:

@@ -52,13 +52,14 @@ class Checked:
     """A scenario, checked, and all but the seed that the results of its runs depend on.
 
     `resolved`: the scenario with every default filled in. `about`: what was made of a discipline in Python. `made`:
-    each of them, with the digest of its file. `files`: those of connections.
+    each of them, with the digest of its file. `files`: those of connections. `unused`: as `_core.Scenario` has it.
     """
 
     resolved: dict[str, Any]
     about: dict[str, Any]
     made: custom_aqm.Made
     files: Files
+    unused: list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -153,18 +154,18 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
             raise _core.ScenarioError(f"{path}: cannot be read where the run is made: {error.strerror}") from None
         if found != wanted:
             raise _core.ScenarioError(f"{path}: {custom_aqm.another_file(found, wanted)}")
-    sets = [*job.sets, ("run.seed", str(job.seed))]
+    core = _core.Scenario(job.text, job.name, [*job.sets, ("run.seed", str(job.seed))])
     watch = _watch(cancel)
     if job.real is None:
         try:
-            raw = custom_aqm.run(job.text, job.name, sets, watch, job.queue, expected=job.made)
+            raw = custom_aqm.run(core, watch, job.queue, expected=job.made)
         except Exception as error:
             if job.may_raise and custom_aqm.traceback_of(error) is not None:
                 return {}
             raise
     else:
         told = lambda _status: watch(0.0, 0.0, 0)  # noqa: E731
-        raw = real_hosts.run(job.text, job.name, sets, job.real, told, job.queue, job.made)
+        raw = real_hosts.run(core, job.real, told, job.queue, job.made)
     summary = json.loads(raw["summary"])
     totals = summary["totals"] | {"events": summary["events"]}
     types = {name: pl.Float64 if isinstance(value, float) else pl.Int64 for name, value in totals.items()}
@@ -207,14 +208,16 @@ def check(experiment: Experiment, seed: int | None = None, digest: Callable[[Pat
     """
     maker = custom_aqm.Maker(experiment.queue)
     sets = [*experiment.sets, *(() if seed is None else experiment.by_seed.get(seed, ()))]
-    resolved = json.loads(_core.check(experiment.text, experiment.name, sets, maker))
+    core = _core.Scenario(experiment.text, experiment.name, sets)
+    core.try_making(maker)
+    resolved = core.resolved()
     named = {flow["vectors"] for flow in resolved["flows"] if flow.get("vectors") is not None}
     network = resolved["network"]
     directions = (network, network.get("reverse", {}), *network.get("links", []))
     traced = [link.get("trace") for link in directions]
     named |= {file for file in traced if file is not None and file not in known_traces()}
     files = tuple((file, (digest or digest_of)(Path(experiment.name).parent / file)) for file in sorted(named))
-    return Checked(resolved, maker.about, tuple(sorted(maker.made, key=str)), files)
+    return Checked(resolved, maker.about, tuple(sorted(maker.made, key=str)), files, core.unused)
 
 
 @cache

@@ -269,9 +269,7 @@ Told = Callable[[str], object]
 
 
 def run(
-    text: str,
-    name: str,
-    sets: Sequence[tuple[str, str]],
+    scenario: _core.Scenario,
     hosts: RealHosts,
     told: Told | None = None,
     queue: custom_aqm.AqmFactory | None = None,
@@ -289,7 +287,7 @@ def run(
         raise _core.ScenarioError("testbed: real packets need Linux; this build of Sluicegate cannot handle them")
     maker = custom_aqm.Maker(queue, expected)
     options = {"algorithms": dict(hosts.algorithms), "sysctls": dict(hosts.sysctls), "busy": busy, "pcap": pcap}
-    raw = maker.summary(_core.testbed(text, name, list(sets), json.dumps(options), told, maker))
+    raw = maker.summary(_core.testbed(scenario, json.dumps(options), told, maker))
     summary = json.loads(raw["summary"])
     summary["live"] = {"warnings": list(hosts.notes)} | summary["live"]
     raw["summary"] = json.dumps(summary)

@@ -410,7 +410,7 @@ def recommend(
     given = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
     text, name, own = given.text(), given.name, given.sets
     with given.told():
-        resolved = json.loads(_core.check(text, name, own))
+        resolved = _core.Scenario(text, name, own).resolved()
     listed, left_out = candidates(resolved, deployable, state, disciplines)
     seeds, line = seed_numbers(seeds), None
     run: dict[str, Any] = {"duration": duration, "warmup": warmup, "jobs": jobs, "progress": progress}
@@ -420,7 +420,7 @@ def recommend(
 
         def fit(choice: Choice) -> Choice:
             sets = (*own, *choice.more)
-            return fitted(text, name, sets, Traffic(json.loads(_core.check(text, name, sets))), choice)[0]
+            return fitted(text, name, sets, Traffic(_core.Scenario(text, name, sets).resolved()), choice)[0]
 
         sets = override_texts(sets)
         line = lines.today(network, flows, listed, resolved, access, fit, sets=sets, seeds=seeds, **run)
@@ -456,7 +456,7 @@ def _ranked(
     if line is not None:
         sets, own = [*override_texts(sets), *line.shapers], (*own, *line.shapers)
     with given.told():
-        resolved = json.loads(_core.check(text, name, own))
+        resolved = _core.Scenario(text, name, own).resolved()
     traffic, about = Traffic(resolved), known(resolved)
     notes: list[str] = []
     if goals is not None:

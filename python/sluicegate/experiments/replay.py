@@ -235,7 +235,7 @@ def _replay(
     with ExitStack() as stack:
         target = None if write is None else stack.enter_context(staged_file(write))
         try:
-            warn_unused([_core.unused(None, "", overrides)])
+            warn_unused([_core.unused_in_replay(overrides)])
             raw: dict[str, Any] = dict(
                 _core.replay(place, overrides, None if target is None else str(target), progress, maker)
             )

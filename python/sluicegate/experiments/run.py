@@ -8,23 +8,11 @@ from pathlib import Path
 
 from .. import _core, traps
 from ..custom import aqm as custom_aqm
-from ..custom.aqm import AqmFactory
 from ..io import staged_file
 from ..progress import shown
 from ..results import Run
-from ..scenario import (
-    PYTHON,
-    Flows,
-    Sets,
-    TrapWarning,
-    What,
-    override_texts,
-    subject,
-    warn,
-    warn_traps,
-    warn_unused,
-)
-from .disciplines import Queue, under_queue
+from ..scenario import Flows, ReadScenario, Sets, TrapWarning, What, subject, warn
+from .disciplines import Queue, one, read_under
 
 Progress = Callable[[float, float, int], object]
 """Called some 20 times a second with simulated seconds, seconds in all and events so far; may raise to end the run."""
@@ -81,37 +69,25 @@ def simulate(
         network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
         exchanges=exchanges, recent=recent, packets=packets, segments=segments, positions=positions,
     )  # fmt: skip
-    text, pairs, own_queue = under_queue(about, queue)
+    read = read_under(about, None if queue is None else one(queue))
     with about.told():
-        return run_text(text, about.name, sets=pairs, queue=own_queue, progress=progress, pcap=pcap)
+        return run_read(read, progress, pcap)
 
 
 run = simulate
 
 
-def run_text(
-    text: str,
-    name: str = PYTHON,
-    *,
-    sets: Sets | None = None,
-    seed: int | None = None,
-    progress: Progress | bool | None = None,
-    queue: AqmFactory | None = None,
-    pcap: Mapping[str, str | Path] | None = None,
+def run_read(
+    read: ReadScenario, progress: Progress | bool | None = None, pcap: Mapping[str, str | Path] | None = None
 ) -> Run:
-    """Run a scenario given as text. `name` stands for the file in messages.
-
-    `queue`: the discipline written in Python that the text calls `custom_aqm.described(queue)`. `pcap`: see `simulate`.
-    """
-    pairs = [*override_texts(sets), *override_texts({} if seed is None else {"run.seed": seed})]
-    warn_unused([_core.unused(text, name, pairs)])
-    warn_traps(text, name, pairs)
+    """Run a scenario that has been read. `progress`, `pcap`: see `simulate`."""
+    read.warn()
     places = [Path(file).absolute() for file in (pcap or {}).values()]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
     with ExitStack() as stack:
         captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
-        told = stack.enter_context(shown(progress, lambda now, end, _: (now, end, Path(name).name)))
-        done = Run(custom_aqm.run(text, name, pairs, told, queue, captures))
+        told = stack.enter_context(shown(progress, lambda now, end, _: (now, end, Path(read.core.name).name)))
+        done = Run(custom_aqm.run(read.core, told, read.queue, captures))
     warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
     return done

@@ -12,11 +12,10 @@ from .. import _core, traps
 from ..custom import aqm as custom_aqm
 from ..declared import factory, plain
 from ..progress import shown
-from ..quantities import checked as read
-from ..quantities import in_base_unit, toml_inline, toml_text
+from ..quantities import checked, in_base_unit, toml_inline, toml_text
 from ..results import Run
-from ..scenario import Flows, Sets, TrapWarning, What, queue_table, subject, warn, warn_traps, warn_unused
-from .disciplines import Queue, under_queue
+from ..scenario import Flows, Sets, TrapWarning, What, queue_table, subject, warn
+from .disciplines import Queue, one, read_under, under
 from .run import Progress
 
 
@@ -67,15 +66,13 @@ class Simulation:
             network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
             exchanges=exchanges, recent=recent, packets=packets, segments=segments, positions=positions,
         )  # fmt: skip
-        text, sets_of_run, own_queue = under_queue(about, queue)
-        pairs = list(sets_of_run)
-        self._maker = custom_aqm.Maker(own_queue)
-        if changes is not None:
-            pairs.append(("changes", toml_inline([self._change(change) for change in changes])))
+        choice = None if queue is None else one(queue)
+        self._maker = custom_aqm.Maker(under(about, choice)[2])
+        given = [] if changes is None else [("changes", toml_inline([self._change(change) for change in changes]))]
+        read = read_under(about, choice, given)
+        read.warn()
         with about.told():
-            warn_unused([_core.unused(text, about.name, pairs)])
-            warn_traps(text, about.name, pairs)
-            self._core = _core.Simulation(text, about.name, pairs, self._maker)
+            self._core = _core.Simulation(read.core, self._maker)
         self._finished: tuple[Run, list[dict[str, Any]]] | None = None
         self._duration = self._core.clock()[1]
 
@@ -210,4 +207,4 @@ def _nanoseconds(name: str, time: object) -> int:
         if not (math.isfinite(time) and 0 <= time <= 1e9):
             raise _core.ScenarioError(f"{name} = {time}: must be at least 0 and at most 1e9 seconds")
         return round(time * 1e9)
-    return in_base_unit(str(read(name, time, "network.delay")))
+    return in_base_unit(str(checked(name, time, "network.delay")))

@@ -125,14 +125,14 @@ def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice
         stated |= {"min_th", "max_th"}
     there = traffic.at[place.name]
     if choice.name in UNTUNED:
-        queue = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)
+        queue = queue_at(_core.Scenario(text, name, [*sets, *choice.sets]).resolved(), place.name)
         wanted = targets.advised(queue, place, there)
         if choice.name == "cake" and any(group.flow.get("class") in ONLY_DIFFSERV4 for group in there):
             wanted["diffserv"] = "diffserv4"
         return {key: value for key, value in wanted.items() if key not in stated}
     limit, rtt_ns = buffer(place, typical_rtt_ns(there))
     if "limit" in stated:
-        given = queue_at(json.loads(_core.check(text, name, [*sets, *choice.sets])), place.name)["limit"]
+        given = queue_at(_core.Scenario(text, name, [*sets, *choice.sets]).resolved(), place.name)["limit"]
         limit = given if isinstance(given, int) else max(1, in_base_unit(given) // PACKET)
     length = max(3, limit // 4)
     transfers = sum(group.count for group in there if group.flow["kind"] == "tcp" and group.lasting) or 1

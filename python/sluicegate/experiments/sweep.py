@@ -191,22 +191,14 @@ def sweep(
         if any(axis.key == DISCIPLINE for axis in swept):
             raise _core.ScenarioError("queue: is swept")
         with about.told():
-            choice.check(under(about, choice)[0], about.name, overrides)
+            choice.read(under(about, choice)[0], about.name, overrides)
         overrides = (*(pair for pair in overrides if pair[0] != DISCIPLINE), (DISCIPLINE, choice.label))
     if out is not None:
         check_writable(out, FILES)
     with about.told():
         experiments = _experiments(about, grid, choice)
     resolved = [each.checked for each in experiments if each.checked is not None]
-    # Whether a key does anything depends on what is said of queues alone.
-    of_queues = {
-        (each.text, tuple(pair for pair in point.sets if pair[0].startswith("queue"))): None
-        for each, point in zip(experiments, grid, strict=True)
-    }
-    fixed = () if choice is None else choice.sets
-    scenario.warn_unused(
-        _core.unused(text, about.name, [*about.sets, *fixed, SERIES, *swept_queue]) for text, swept_queue in of_queues
-    )
+    scenario.warn_unused(found.unused for found in resolved)
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
     summary = _summary(about.name, resolved[0], swept, overrides, numbers)
 
@@ -278,7 +270,7 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
 
     def says_the_same(*sets: tuple[str, str]) -> bool:
         try:
-            _core.check(text, name, [*overrides, *sets])
+            _core.Scenario(text, name, [*overrides, *sets])
         except _core.ScenarioError as error:
             return str(error) == message
         return False

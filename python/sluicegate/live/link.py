@@ -69,10 +69,10 @@ class LinkPlan:
         self.arguments[key] = argument
 
     def unused(self) -> list[list[tuple[str, str, str]]]:
-        """What does nothing in each direction: what `_core.unused` gives, which needs a scenario with flows."""
+        """What does nothing in each direction: as `_core.Scenario.unused`, which needs a scenario with flows."""
         if "flows" not in _document(self.text):
             return []
-        return [_core.unused(self.text, self.name, [*self.sets, *more]) for more in ([], self.up_sets)]
+        return [_core.Scenario(self.text, self.name, [*self.sets, *more]).unused for more in ([], self.up_sets)]
 
     def told(self, message: str) -> str:
         """A message of the core's, which begins with the argument in which the mistake is."""
@@ -222,9 +222,9 @@ def _reverse(document: Mapping[str, Any], made: LinkPlan, more: Mapping[str, str
     import tomli_w
 
     text = tomli_w.dumps({"network": document.get("network", {}), **PROBE})
-    pairs = [*made.sets, *((f"network.{key}", value) for key, value in more.items()), ("network.two_way", "true")]
+    sets = [*made.sets, *((f"network.{key}", value) for key, value in more.items()), ("network.two_way", "true")]
     try:
-        resolved = json.loads(_core.check(text, made.name, [each for each in pairs if each[0].startswith("network.")]))
+        resolved = _core.Scenario(text, made.name, [each for each in sets if each[0].startswith("network.")]).resolved()
     except _core.ScenarioError:
         return None
     reverse: dict[str, Any] | None = resolved["network"].get("reverse")

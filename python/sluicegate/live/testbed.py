@@ -10,16 +10,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .. import _core, traps
+from .. import traps
 from ..custom import aqm as custom_aqm
 from ..experiments import real_hosts
-from ..experiments.disciplines import Queue, under_queue
+from ..experiments.disciplines import Queue, one, read_under
 from ..experiments.real_hosts import Algorithms, RealHostsWarning
 from ..io import staged_file
 from ..progress import shown
 from ..quantities import in_base_unit
 from ..results import Run
-from ..scenario import Flows, Sets, TrapWarning, What, subject, warn, warn_unused
+from ..scenario import Flows, Sets, TrapWarning, What, subject, warn
 from . import access
 
 Progress = Callable[[dict[str, Any]], object]
@@ -71,19 +71,19 @@ def testbed(
         network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
         exchanges=exchanges,
     )  # fmt: skip
-    text, pairs, own_queue = under_queue(about, queue)
+    read = read_under(about, None if queue is None else one(queue))
     with about.told():
-        resolved = json.loads(_core.check(text, about.name, pairs, custom_aqm.Maker(own_queue)))
-        hosts = real_hosts.real_hosts(about, resolved, algorithms, sysctls, [resolved["queue"]["discipline"]])
+        read.core.try_making(custom_aqm.Maker(read.queue))
+        queues = [read.resolved["queue"]["discipline"]]
+        hosts = real_hosts.real_hosts(about, read.resolved, algorithms, sysctls, queues)
         access.require((), "testbed")
-        warn_unused([_core.unused(text, about.name, pairs)])
-        warn(traps.of_scenario(resolved, real=True), TrapWarning)
+        read.warn(real=True)
         warn(hosts.notes, RealHostsWarning)
         with ExitStack() as stack:
             target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
-            told = stack.enter_context(shown(progress, _said(resolved, Path(about.name).name)))
+            told = stack.enter_context(shown(progress, _said(read.resolved, Path(about.name).name)))
             status = None if told is None else lambda text: told(json.loads(text))
-            done = Run(real_hosts.run(text, about.name, pairs, hosts, status, own_queue, busy=busy, pcap=target))
+            done = Run(real_hosts.run(read.core, hosts, status, read.queue, busy=busy, pcap=target))
     warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
     warn([remark for remark in done.remarks() if remark not in hosts.notes], RealHostsWarning)
     return done

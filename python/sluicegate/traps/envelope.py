@@ -3,7 +3,6 @@ promise (`envelopes`)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from .. import _core
@@ -110,4 +109,4 @@ def _is_measured(traffic: Traffic, sets: Sets, place: Place, packet: int) -> boo
     """Whether the queue has all the values that were measured, as they are for this link."""
     text = f'network = {{ rate = "{place.rate_bps} bit/s" }}\nrun = {{ duration = "1 s" }}\n'
     text += f'flows = [{{ kind = "tcp", packet_size = "{packet} B" }}]\n'
-    return bool(json.loads(_core.check(text, "<envelope>", sets))["queue"] == traffic.queue)
+    return bool(_core.Scenario(text, "<envelope>", sets).resolved()["queue"] == traffic.queue)
