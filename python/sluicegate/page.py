@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import jinja2
@@ -64,14 +65,17 @@ class Page:
     scenario: str = ""
     scenario_title: str = "The scenario, with every default filled in"
 
-    def html(self) -> str:
-        """The page as HTML."""
+    @cached_property
+    def svgs(self) -> dict[str, bytes]:
+        """Its figures as SVG, by section: to draw one takes longer than all else of a page."""
         from .plot import style as plot
 
-        drawings = {
-            each.id: inlined(plot.svg(each.figure).decode(), each.id)
-            for each in self.sections if each.figure is not None
-        } | {each.id: each.drawing for each in self.sections if each.drawing}  # fmt: skip
+        return {each.id: plot.svg(each.figure) for each in self.sections if each.figure is not None}
+
+    def html(self) -> str:
+        """The page as HTML."""
+        drawings = {id_: inlined(svg.decode(), id_) for id_, svg in self.svgs.items()}
+        drawings |= {each.id: each.drawing for each in self.sections if each.drawing}
         return environment().get_template("results.html.j2").render(page=self, drawings=drawings)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from ..page import Table
+    from ..page import Page, Table
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs in all, and the label of the discipline whose run has just ended."""
@@ -279,11 +279,12 @@ class Comparison(ResultObject):
         give equal bytes. Raises OSError.
         """
         with staged(directory, [] if self.twins else [LIVE_FILE]) as folder:
-            self.write_files(folder, self.html())
+            self.write_files(folder, compare_page.page(self))
         return Path(directory)
 
-    def write_files(self, folder: Path, page: str) -> None:
-        """Write the same files into a folder that is there, and `page` as report.html. Raises OSError."""
+    def write_files(self, folder: Path, page: Page) -> None:
+        """Write the same files into a folder that is there, with the figures of `page`, which is report.html. Raises
+        OSError."""
         from ..plot import comparison as comparison_plot
         from ..plot import style as plot
 
@@ -291,8 +292,9 @@ class Comparison(ResultObject):
             write_parquet(table, folder / f"{name}.parquet")
         write_json(folder / "summary.json", self.summary)
         for name in DRAWN:
-            (folder / f"{name}.svg").write_bytes(plot.svg(getattr(comparison_plot, name)(self)))
-        (folder / "report.html").write_text(page, encoding="utf-8")
+            svg = page.svgs.get(compare_page.IDS.get(name, name)) or plot.svg(getattr(comparison_plot, name)(self))
+            (folder / f"{name}.svg").write_bytes(svg)
+        (folder / "report.html").write_text(page.html(), encoding="utf-8")
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it: `summary`, the rows of `runs`, `means` and `differences`, and for each group and

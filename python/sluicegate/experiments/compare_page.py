@@ -13,6 +13,9 @@ from ..results.run_page import toml
 
 BEST = "●"
 
+IDS = {"throughput": "all-flows"}
+"""The section that a figure is in, where that has another name."""
+
 
 class Comparison(figures.Comparison, Protocol):
     """What a page takes of an `experiments.compare.Comparison`."""

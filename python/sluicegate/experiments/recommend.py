@@ -53,7 +53,7 @@ from .suited import fitted
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..page import Table
+    from ..page import Page, Table
 
 State = Literal["none", "small", "any"]
 System = Literal["linux", "linux-bpf", "freebsd"]
@@ -156,7 +156,7 @@ class Recommendation(ResultObject):
         about |= {"access": None if self.access is None else asdict(self.access), "chosen_up": self._tuned_up}
         about |= {"line": None if self.line is None else self.line.record(), "sets": self._sets}
         with staged(directory) as folder:
-            self.comparison.write_files(folder, self.html())
+            self.comparison.write_files(folder, self._page())
             write_parquet(self.tables["ranking"], folder / "ranking.parquet")
             write_json(folder / RECORD, about)
         return Path(directory)
@@ -182,13 +182,16 @@ class Recommendation(ResultObject):
 
     def html(self) -> str:
         """The page: goals and ranking, how to deploy the best, and the comparison."""
+        return self._page().html()
+
+    def _page(self) -> Page:
         return recommend_page.page(
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
             [*self.notes, *([] if self.line is None else self.line.text()), *self.evidence(),
              *self.no_gain(self.recommended()[0])],
             self.left_out,
             self.system, self.chosen, self.deployment, self.distinctions, self.recommended(),
-        ).html()  # fmt: skip
+        )  # fmt: skip
 
     def overview(self) -> Table:
         """The ranking."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from ..page import Table
+    from ..page import Page, Table
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs that were missing, and the point whose run has just ended."""
@@ -96,10 +96,10 @@ class Sweep(ResultObject):
 
     def html(self) -> str:
         """The page of the sweep: the figure, and groups and links at each point."""
-        return self._page(self.plot())
+        return self._page().html()
 
-    def _page(self, drawn: Figure) -> str:
-        return sweep_page.page(self.summary, self.tables, self.columns, drawn).html()
+    def _page(self) -> Page:
+        return sweep_page.page(self.summary, self.tables, self.columns, self.plot())
 
     def overview(self) -> Table:
         """Throughput, loss and delays of each group at each point, means over seeds; of many points the first."""
@@ -112,15 +112,13 @@ class Sweep(ResultObject):
         They appear whole or not at all, and files of other names in an existing directory stay. Equal sweeps give equal
         bytes. Raises OSError.
         """
-        from ..plot import style
-
+        page = self._page()
         with staged(directory) as folder:
             for name, table in self.tables.items():
                 write_parquet(table, folder / f"{name}.parquet")
             write_json(folder / "summary.json", self.summary)
-            drawn = self.plot()
-            (folder / "sweep.svg").write_bytes(style.svg(drawn))
-            (folder / "report.html").write_text(self._page(drawn), encoding="utf-8")
+            (folder / "sweep.svg").write_bytes(page.svgs["glance"])
+            (folder / "report.html").write_text(page.html(), encoding="utf-8")
         return Path(directory)
 
     def points(self) -> list[tuple[str, ...]]:
