@@ -16,19 +16,7 @@
 //! Memory is bounded: 8 bytes for each of the b places and some 50 for each flow among them, which is found by a hash with a
 //! secret key. `state` shows `m_fair` and `flows`, how many different flows the shadow buffer holds.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | the shadow buffer holds b packets, each arrival enters it with probability 1/s | s = 5, b = 500 on links of up to 10 Mbit/s, more on faster ones | as remembered from the paper of 2003, which was not at hand; DCN 2004 describes the scheme without values. On 100 Mbit/s 500 places are a sample of 0.13 s: most of 2000 flows with windows of a few packets are never in it, and even m_fair = 0 does not hold the queue (390 of 240 packets, 112,000 tail drops in 90 minutes). With 5000 it stands at 240 |
-//! | probability by packets; a variant by bytes for packets of different lengths (from memory) | by packets | as DCN 2004 describes it |
-//! | an entry is removed at random for each that enters | so; while the buffer is not full, none is removed | it has to fill first |
-//! | nothing on the order of judging and sampling | judged by what was there before, then sampled, whether it was dropped or not | rates are of arrivals |
-//! | nothing on the first m_fair and its range | b at first, within [0, b]; while the queue is above q_ref not more than the largest m_i, for which all flows of the buffer are looked at | no flow can have more than b, and from the largest m_i on nothing is dropped whatever it is. Without this it takes ten minutes to come down on 100 Mbit/s that is full with 4000 flows, while the buffer stands full |
-//! | α = 1.7, β = 1.8, 160 Hz (from memory, without a unit) | β = `gain`·b/(N·n) for the N flows of the b packets that the buffer holds at the time and the n arrivals in 1/w, a mean over the last second or so; α = β·(1 − `gain`/4), which is the paper's ratio (derived in `fair_share`) | one of m_fair lets n/b packets more of each flow pass in an interval. With 400 flows and 20,000 packets/s α and β in packets are a thousand times too much: the queue averages 687 packets where it shall be 240. Given values are taken as they are |
-//! | nothing on the target | `q_ref` = 240 packets, with a `limit` of 1000; on links above 100 Mbit/s as much as these take there, 28.8 and 120 ms | DCN 2004, Sec. 5: AFD's best at all loads on 100 Mbit/s; buffers large enough for no tail drops. On faster links 240 packets are a burst: with them a CUBIC flow alone uses 17 % of 1 Gbit/s at a round trip of 40 ms |
-//! | nothing on slow links | the same q_ref on all | 240 packets of 1000 bytes are 1.9 s of 1 Mbit/s: there TCPs wait for their timers before the queue is so long, m_fair stays high, and a UDP flow of 2 Mbit/s beside 32 TCPs gets 65 % of the link. Give such links a q_ref of a round trip or less |
-//! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN. Marks do not keep packets out of the queue, and no window falls below one packet: with some 4000 flows on 100 Mbit/s the queue runs over whatever m_fair is (417 of 240 packets at 105 % load, 7.2 % dropped; printed: 9.2 %) |
-//! | marks whatever the share (DCN 2004) | a marker drops packets of a flow with p above `mark_th` = 1/2, which sends more than twice its share; `mark_th` = 1 always marks, as DCN 2004 ran it | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks. At 1/2 SFB begins to drop in Linux |
-//! | nothing on an idle link | samples of an empty queue raise m_fair by (β − α)·q_ref each; they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So α < β is required |
+#![doc = include_str!("afd.md")]
 
 use crate::fair_share::Gains;
 use crate::flow_table::FlowTable;

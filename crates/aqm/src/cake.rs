@@ -32,34 +32,7 @@
 //! packet with a model of the kernel's rules (`crates/aqm/tests/cake_linux.rs`). Of the paper (arXiv 1804.07617) only a
 //! part of the text could be had.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | `autorate-ingress` follows a link whose rate changes | not built | a scenario says when a link's rate changes, and `bandwidth` can change with it |
-//! | super-packets of segmentation offload are split (`split-gso`) | not built | packets are as they are on the wire |
-//! | marks of the firewall (`fwmark`) and filters choose hosts, flow or tin | not built | there is no firewall |
-//! | without `nat` hosts are addresses as they are on the wire | only with `nat = false`, all hosts of the home then being one | a scenario says who sends, not where addresses are translated |
-//! | keywords for links (`ethernet`, `docsis`, `pppoe-ptm` …), and `raw` for lengths with the link's header | `overhead`, `mpu` and `atm` | tc-cake(8) gives the keywords as these three. Packets have no link header here, as with `overhead` in Linux |
-//! | a packet shorter than a negative `overhead` | has length 0, or `mpu` | in Linux 6.18 its 32 bits wrap, and the link stands still for a while; some later trees do as we do |
-//! | the target is one and a half times what the longest packet takes, if that is more than rtt/20 | so with `bandwidth`, as in Linux | without it CAKE does not know the rate. On a link of 1 Mbit/s each packet that finds another waits for more than 5 ms, and one CUBIC flow uses 77 % (100 % with bandwidth) |
-//! | keywords for round trips (`lan`, `internet` …) | `rtt`, and `target` = rtt/20 | so in tc |
-//! | ECN is always on in Linux | so; there is no parameter for it, and BLUE drops what could be marked | tc-cake(8) has none. BLUE acts against flows that do not respond |
-//! | the DSCP | the class of the flow, read as a code point; above 63 best effort | one mechanism for classes of traffic. Captures replayed are best effort, as their flows have no class |
-//! | `wash` clears the DSCP | class 0, for queues after this one | the class is all that there is of it |
-//! | hosts are addresses | `host` of a flow's entry is its sender's number; the far end is a host of its own, and by default each flow's sender too | the same for queues. In a replay each flow has hosts of its own |
-//! | the first signal comes an interval after the queue is late | so, if the queue has sent within the last interval and has had a signal before; otherwise it comes with the second late packet | in Linux the root of a new queue is 0 until its count changes, and one that was silent for an interval counts as overdue |
-//! | the filter reads SACK: a queued acknowledgement goes when a later one covers its ranges | one with ranges stays | a queued packet tells only that it has some: room for them in each packet would slow every discipline down |
-//! | the filter looks at timestamps and other options, and at SYNs | it does not | hosts send no timestamps; a SYN acknowledges nothing a later packet would repeat |
-//! | BLUE and CoDel drop early | reason `early` for both; an acknowledgement that the filter drops: `match` | it meets a later one of its flow |
-//! | `memlimit` counts the kernel's memory, by default 4 bandwidth·rtt and 4 MiB at least, or 10,240 full packets when unlimited | it counts bytes of packets, with the same defaults; `limit`, beside it, is as for other disciplines | packets have no memory here. Without a limit in packets CAKE could not be compared with others |
-//! | the longest queue, by a heap that is built at the first drop and kept up to date for 65,535 packets | of several the first in the order of tins and queues, by a tree of maxima that is followed until all queues are empty | the order of the heap is chance; `fq_codel` has the same tree |
-//! | hashes of 32 bits by the flow dissector, the same for all three | of 32 bits by SipHash, with a key of its own for flows, sources and destinations, drawn from the queue's own stream | repeatable, and closed to chosen ids |
-//! | times of 64 bits, intervals of 32 bits | all of 64 bits | in Linux intervals above 4.29 s wrap |
-//! | 4 bandwidth·rtt of `memlimit` in 32 bits | without a bound | more than 10,240 full packets are not held anyway |
-//! | a tin that is not used any more loses its packets, and keeps its queues' state | it loses its state too | a change while in use |
-//! | a smaller limit holds from the next arrival on, and what it drops counts for BLUE | it holds at once, and neither COBALT nor the shaper hears of it | `limit` means the same in every discipline here |
-//! | `tc -s` counts flows that decay among the sparse ones | `sparse_flows` does not | they have nothing to send |
-//! | both directions of a connection have one hash, and so one queue where one link carries both | each has its own | a simulated link carries one direction |
-//! | tins count their deficits in 32 bits, shaped or not | only when unlimited | nobody looks at them when shaped; in Linux they overflow after 2 GB, and a shaper that is switched off in use leaves tins in debt |
+#![doc = include_str!("cake.md")]
 
 use crate::longest::{LazyLongest, Tie};
 use crate::prelude::*;

@@ -21,22 +21,7 @@
 //! A victim is not unlinked. Where the report sets a bit in its header, here its slot becomes a hole, which is skipped when it
 //! reaches the head; to everything else (queue length, bytes, limit, average, draws, probes) it is gone at once.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | drawing "a random address"; nothing on a draw that hits a marked victim | it is repeated: draws are uniform over the packets that will still be sent; where there are none, nothing is drawn | a packet that is gone already would let a flow escape; Linux tries three times, then takes the head |
-//! | several candidates, nothing on drawing one twice | draws are independent; a packet drawn twice is dropped once | the simplest reading of "multiple victim candidates" |
-//! | Front and Back CHOKe compare with the head and with the tail (Tang, Wang & Low 2004, Sec. VI); nothing on several candidates | the first or the last `candidates` packets that will still be sent, each once | with one candidate it is the paper's |
-//! | gCHOKe draws again "upon each successful matching" (Eshete & Jiang 2012, abstract), up to a number of times | `draw` = geometric, at most `candidates` packets, 1 being CHOKe; each from those that have not matched yet | as read from the abstract and remembered of the paper, whose text was not at hand; a match is dropped before the next draw |
-//! | descendants that keep state: XCHOKe (Chhabra et al. 2002) a table of flows that matched, CHOKeD, CHOKe+, RECHOKe | not built | their rules could not be had; what is published of them is told in abstracts, without numbers |
-//! | no automatic choice of the number of candidates: Sec. 5 sets it by hand, Sec. 6 says that it must grow with the number of unresponsive flows | `regions` = 0 by default: `candidates`, by hand | so in the report |
-//! | nothing on regions | `regions` = k: k equal parts of [min_th, max_th), 2·i candidates in the i-th, whatever `candidates` says | unsourced: self-adjusting CHOKe as remembered of the conference paper (Pan, Prabhakar & Psounis, INFOCOM 2000; there k = 8), whose text was not at hand |
-//! | a probability "the same as the one used in RED" | p_a of RED 1993, Sec. VII, with `count` | the text's law of gaps, not Fig. 2's: as `red` here |
-//! | Sec. 5: the arrival is enqueued "only if" none of several matches | then RED decides, as in Sec. 3 | "only if", not "if" |
-//! | nothing on RED's `count` when a packet matches | `count` counts only arrivals that reach RED's own test | so in Linux |
-//! | nothing on ECN | `action` = mark: RED's own decision marks where it can; a match is always dropped; at avg ≥ max_th `above_max_th` decides, by default a drop | a mark on a match would leave the unresponsive flow its place in the queue; so in Linux |
-//! | "greater than the maximum threshold, every arriving packet is dropped" | at avg ≥ max_th, without a comparison | as RED here; Linux compares there too (`choke_linux`) |
-//! | nothing on the marked victims' places | the ring is compacted when more than half of its slots, and 8 more, are holes | memory stays bounded by the limit, at constant cost per packet |
-//! | nothing on a full buffer | an arrival that would be queued is dropped with reason `tail` | a limit above max_th is rarely met |
+#![doc = include_str!("choke.md")]
 
 use crate::prelude::*;
 use crate::red::{Action, RedBlock, RedRule, RedSignal};

@@ -22,18 +22,7 @@
 //!
 //! `crates/aqm/tests/codel_linux.rs` compares `law` = linux packet for packet with a model of the kernel's code.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | `maxpacket` is 512 bytes, with the remark that it SHOULD be the interface's MTU (Sec. 5.3) | `max_packet`: the link's typical packet, or as given | so in Linux, where it is the device's MTU with its link header |
-//! | the occupancy tested before a drop SHOULD be that of all queues that share the link (Sec. 4.4) | so: in a class of `drr` or `priority` the other classes count too; `law` = linux: this queue alone | in Linux a `codel` under `drr` or `prio` looks at the backlog of its own qdisc |
-//! | TARGET SHOULD be 5 ms (Sec. 4.3), at any rate | so | where a packet takes longer the test of the occupancy takes over (Sec. 5.6): one CUBIC flow with packets of 1500 bytes uses 98 % of 1 Mbit/s and 94 % of 2 Mbit/s, all of them with 18 ms. A scenario is warned |
-//! | ECN may be used (Sec. 3); nothing in the pseudocode | `ecn`: the packet is marked, leaves, and the next mark is due at drop_next; one mark for a call | so in Linux |
-//! | RFC 8289, Sec. 1, has marks instead of drops and no rule on overload, nor has Linux | `ecn` marks whatever the overload, until the buffer is full | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then. A sender that ignores marks fills the queue: `pie` and `dualpi2` drop, `fq_codel` keeps it apart |
-//! | a full buffer drops arrivals, which CoDel does not count (Sec. 5.4); no size is given | `limit`, counted without the packet in transmission; reason `tail` | Linux has 1000 packets |
-//! | times and 1/√count are real | nanoseconds and a real root; `law` = linux: times in units of 1024 ns, 1/√count in 16 bits by one Newton step for each drop, first_above_time exceeded and not only reached | the kernel's arithmetic. Its root lags: at the second, third and fourth drop it has 0.50, 0.56 and 0.49 for 0.71, 0.58 and 0.50 |
-//! | 32-bit times in Linux wrap after 73 minutes | times do not wrap | in Linux a queue that was quiet for 37 minutes may take an old drop_next for a new one |
-//! | nothing on an immediate threshold | `ce_threshold`, off unless given: what can be marked is marked when it leaves after a longer wait, whether `ecn` is on or not | so in Linux, for data centres and scalable senders |
-//! | a drop is a drop | reason `early` | it is the discipline's signal, not a full queue; no chance is in it |
+#![doc = include_str!("codel.md")]
 
 mod rule;
 

@@ -24,37 +24,16 @@
 //!
 //! SB is direct-mapped: a collision overwrites. HB finds its flows by the same hash, which has a secret key, so that nobody can
 //! choose flows that collide. Memory is bounded: 24 bytes for each entry of SB, taken when the first packet comes, and some 50 for
-//! each flow that HB has held at once, `hb_flows` at most. The work for each packet is constant on average: the sweep at the end
-//! of T_dec takes p_ref from every flow that it visits, so that a flow is not visited more often than its packets pay for (at
-//! most 1/p_ref_min visits for each).
+//! each flow that HB has held at once, `hb_flows` at most. The work for each packet is constant on average: each visit of
+//! the sweep at the end of T_dec takes p_ref from a flow's pktcount, to which its packets have added (at most 1/p_ref_min visits
+//! for each packet).
 //!
 //! `state` shows `p_ref` (once it has a value), the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
 //! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the
 //! `pktcount` of each flow in HB and the `sb_count` of the flows in SB that were heard of within a clearing interval, 1024 of
 //! them at most, those with the first places.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | p_ref(k) = p_ref(k−1) + a·(q_k − q_ref) − b·(q_{k−1} − q_ref), with a < b | `law` = corrected (default): a·(q_{k−1} − q_ref) − b·(q_k − q_ref), as AFD has it; = printed: as printed | both fall while the queue is long, but the printed proportional part pushes the wrong way: a growing queue raises p_ref. In trial runs it held the queue at 87 and 150 packets instead of 24 |
-//! | pktcount counts forwarded packets (Sec. 3.1), or packets that have arrived (Sec. 3.2) | `count` = forwarded (default); = arrived: the arrival counts before it is judged | with forwarded packets a flow gets p_ref in each T_dec, as the text wants; with arrivals an unresponsive flow's count grows without bound and it gets nothing |
-//! | the count of a flow in SB is reset after a clearing interval without packets; neither that interval nor the threshold has a value | `clearing` = 0.5 s, `threshold` = 10 packets; the count starts anew with the first packet after the silence | the values are this project's. A higher threshold judges fewer flows: under the paper's users at 105 % load 10 and 40 packets drop 9.0 and 4.3 % (printed: 3.0 %), with 1300 and 620 flows in HB (printed: some 2000); but with 40 what is left to judge does not hold the queue any more (460 packets of 24). A slow flow that is never silent for so long is found too, in time: the rule as it is written |
-//! | SB stores the "recent forwarded packet count"; the threshold is for packets "arriving" | arrivals count in SB, also those that a full buffer drops | the paper's buffers never fill |
-//! | nothing on pktcount of a flow that enters HB | threshold + 1: what SB has counted then; no more for a flow that had to wait for room | these packets were forwarded lately |
-//! | "after each interval T_dec", without saying whose | one clock for all flows | one timer. A flow that enters just before the clock strikes can leave at once, if p_ref is above its count: the paper chose T_dec long to make that rare |
-//! | deleted when "negative"; kept "as long as positive" | deleted at 0 | 0 is not positive |
-//! | nothing on the first p_ref | `p_ref_max`; without one, p_ref is infinite until a queue above q_ref has stood for 100 ms | no congestion is suspected at first |
-//! | nothing on the least p_ref | `p_ref_min` = 0.1 packets | it must be positive. On 100 Mbit/s with 2000 flows in HB it is 2; a least value of 1 holds the queue at 41 packets instead of 24 there |
-//! | nothing on the most that p_ref can be | no fixed bound. While the queue has been above q_ref for 100 ms, p_ref is at most the largest pktcount of this T_dec and the last; `p_ref_max` is off by default | a number of packets would bound the rate of a flow on any link: 1000 per T_dec are 15 Mbit/s. With p_ref at or above the largest pktcount nothing is dropped, so that p_ref does not wind up while the link is idle. The bound follows what flows send and needs no rate, so that it holds on links whose rate is unknown or varies, and for packets of any length. A shorter queue is a burst: with one flow of 1 Gbit/s segments in bursts of 64 KiB would bring p_ref down to what it sends, and keep it there |
-//! | nothing on how long a queue stands | 100 ms, which is no parameter | it need only tell a standing queue from a burst, and is RFC 8289's interval, in the order of the longest round trips. The bound that follows drops nothing by itself: at the largest pktcount p is 0 for every flow. `gain` and `t_update` decide how fast p_ref falls from there |
-//! | a packet that finds the queue empty is judged as any other | it is queued | there is no congestion to notify of. p_ref rises slowly after congestion: it would still drop packets of a flow that is alone on the link |
-//! | a and b depend on the number of flows and their round trips, and were tuned, as was T_update; no values are told. T_dec is 800 ms | b = `gain`·T_dec/(N·T_update) for the N flows in HB at each update, a = b·(1 − `gain`/4) (derived in `fair_share`), T_update = 6.25 ms (AFD's 160 Hz) | N flows send N packets more in each T_dec for each packet that p_ref rises. Gains for 200 flows swing with 2000: with b = 0.3 the queue averages 394 packets after an hour. Round trips do not enter: drops act on the queue at once. Given values of a and b are taken as they are |
-//! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
-//! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.54 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
-//! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded; those of a flow with a probability above `mark_th` = 1/2 are dropped | an extension, as for the other schemes; RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, ask for drops from senders that ignore marks, and at 1/2 SFB begins to in Linux |
-//! | q_ref = 24 packets on 100 Mbit/s | so; on faster links as much as these take there, 2.88 ms. It follows a rate that changes, as `limit` does | 24 packets are less than one burst of segments (64 KiB) there |
-//! | nothing on slow links | the same q_ref on all | 24 packets of 1500 bytes take 288 ms of 1 Mbit/s: ten CUBIC flows wait for 313 ms on average, with q_ref = 5 for 70 ms, and fill the link with either. Give such links a q_ref of a round trip or less |
-//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets, or 120 ms if that is more; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
-//! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
+#![doc = include_str!("dcn.md")]
 
 mod tables;
 

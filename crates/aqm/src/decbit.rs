@@ -13,16 +13,7 @@
 //!     queue the arrival, or drop it if the queue is full
 //! ```
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | "average queue length", without saying of what | waiting and in transmission: the link's first packet counts from when it arrives until the link asks for the next | a threshold of 1 is then the queue at which a server with Poisson arrivals has its best ratio of throughput to delay; the limit and all results count waiting packets only, as for any discipline here |
-//! | the last (busy + idle) period plus the current busy period | so; before the first cycle is over, the current one alone. The idle time before the first arrival belongs to no cycle | nothing else is known yet |
-//! | the bit is set in "arriving packets" when the average exceeds 1 | so, the average being that which the arrival finds; `threshold` can be changed | Ramakrishnan and Jain, as remembered, say "at least 1"; a real average equals 1 hardly ever |
-//! | a bit in the header of any packet | the ECN field: a packet whose transport is not capable is let pass without it | drops are not this gateway's signal |
-//! | selective feedback: the bit only for users with more than their "fair share" of the bandwidth; "we have not run simulations with this algorithm" (Sec. IX) | `feedback` = selective: bytes that arrived are counted for each flow over the time of the average; shares are max-min fair: the share is such that the flows cut down to it have `capacity_factor` of all that arrived | the report (DEC-TR-510) was not at hand: max-min shares and 0.9 are from memory. With 1 no flow would be above its share unless the queue grows |
-//! | the fair share is computed when a cycle ends, from what has been counted in it, and the arrivals of the next one are compared with it (DEC-TR-510, from memory) | so, from the bytes of the last and the current cycle; and anew after as many arrivals as an eighth of the flows. Between, the share is a part of the bytes of all | a queue that is never empty has one cycle without end. An arrival costs the same with any number of flows |
-//! | nothing on how many users | at most `flows` are counted; a packet of any other gets the bit as without selection | chosen here: memory stays bounded |
-//! | the bit is set whatever the overload | so: only a full queue drops | older than ECN: RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then |
+#![doc = include_str!("decbit.md")]
 
 mod shares;
 

@@ -39,31 +39,7 @@
 //!
 //! `state` shows `p` (p'), `p_c`, `p_cl`, and the lengths of the two queues in packets.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | the scheduler is left open (Sec. 4.2.2): weighted round robin with a small weight of C, such as 1/16, or a FIFO with time shift; App. A.1 tells Linux's: the credit changes only while both hold packets, and goes back to L when the link is idle | Linux's, with `classic_protection` = 10 % | Linux has 10 %, and no time shift any more. A dropped packet moves no credit |
-//! | limit: 250 ms at the largest rate of the link; an arrival must leave room for an MTU | 10,000 packets; it must have room itself | Linux: 10,000 packets; the rate of a link may change here |
-//! | App. A.1 updates p' by the wait in C, App. A.2 by the longer of both | by the longer | so in Linux; else a queue of L packets alone goes unseen |
-//! | p_CL = k·p', which may pass 1 | at most 1 | count would grow through an overload and mark long after it |
-//! | p_Lmax = 1 is compared with p_CL, p_Cmax = min(1/k², 1) with p_C | k·p' ≥ 1 for both | the same for k ≥ 1 |
-//! | lq.len() and lq.time() stand after the packet was taken | packets that it leaves behind, and the wait of the packet itself | the first as it is written; the second as in Linux |
-//! | overload MUST bring Classic drop to both types of ECN-capable traffic until it has subsided (Sec. 2.5.1.1; RFC 9331, Sec. 5.1); Sec. 4.2.3 also has "delay on saturation" | `overload` = drop_on_overload, App. A.2; = overflow: p' stays at 1/k at most and ECN alone signals, until the buffer is full | Linux has both. overflow keeps neither MUST: it is Sec. 4.2.3's second way |
-//! | Figs. 4 and 7 have p_C decide however little is queued; App. A.1 names Linux's rule as optional: neither p_C nor p_CL while the queue is below two MTU "prior to … dequeuing" the packet | so, with the packet counted; with `law` = linux without it | with p' = 1, after a long standstill, the link would send nothing while p' comes down, for seconds. The kernel takes the packet off its backlog before it looks |
-//! | ECT(0) in L SHOULD be marked with a probability for Classic congestion control and for L's target delay (Sec. 2.5.1.1) | (p_L/k)² with `ect` = any_ect, which is p_C where p_CL is the greater; with `law` = linux as ECT(1) | equation (1) turned round. The kernel makes no difference |
-//! | ECT(1) in C: marks with p_CL; Not-ECT in L: drops, or nothing (Sec. 2.5.1.1) | neither comes about | `ect` puts ECT(1) into L always, and Not-ECT never |
-//! | it MUST be possible to disable the L4S treatment (RFC 9331, Sec. 5.1); once disabled, ECT(1) MUST be treated as Not-ECT | no switch | `pie` with `action` = drop does so. With `action` = mark it marks ECT(1), as all disciplines that mark ECT(0) do |
-//! | likelihoods by counting | so; with `law` = linux by drawing | the kernel draws; p_C by two draws below p' |
-//! | max(p'_L, p_CL) decides once | so; with `law` = linux either may mark | the kernel's step stands apart from the coupling |
-//! | marks and drops at departure | so; `drop_at` = enqueue with `law` = linux alone | p'_L needs the wait |
-//! | L's own AQM is a ramp of 800 µs to 1.2 ms | `step_thresh`, and `ramp`, which may be 0; `law` = linux has no ramp | Linux: a step at 1 ms, or in packets |
-//! | Fig. 2: Tupdate = min(target, RTT_max/3), alpha = 0.1·Tupdate/RTT_max², beta = 0.3/RTT_max for RTT_max = 100 ms: 15 ms, 0.15 and 3 | so, unless given; Th_len as `min_qlen_step` = 1 | Linux: `tupdate` 16 ms, `alpha` 41/256, `beta` 819/256 Hz, `step_thresh` 1 ms, `min_qlen_step` 0. Its `tc` derives them from `max_rtt` and `typical_rtt`: Tupdate = min(typical_rtt, max_rtt/3), and as here |
-//! | floating point in basic units (App. A) | so; with `law` = linux the kernel's whole numbers, in which it agrees packet for packet with a model of its rules (`tests/dualpi2_linux.rs`) | parts of 2³², nanoseconds; tc cuts gains to 256ths of a Hz and times to µs. Changes of p' are cut to 32 bits: when the wait falls by more than 1/beta (0.31 s) from one update to the next, Linux takes off only what is beyond a whole 1, and so does `law` = linux |
-//! | nothing on when updates come | at multiples of tupdate from the start of the run | as for `pie` |
-//! | updates go on while the link is idle | while both queues are empty and updates change nothing, none is asked for | equal, and an idle link needs no clock |
-//! | Linux: `memlimit`, in bytes of memory | `limit` may be in bytes | packets have no memory here, as for `fq_codel` |
-//! | Linux: `split_gso` | nothing | packets are not aggregates here |
-//! | Linux: filters may put packets without ECN into L, where they are dropped instead of marked, or left alone | the ECN field alone decides | RFC 9332, Sec. 2.3, leaves it to the operator |
-//! | Linux: a smaller limit takes from the head of C | from the tail of C, then of L | as for the other disciplines here |
+#![doc = include_str!("dualpi2.md")]
 
 mod probability;
 mod queues;

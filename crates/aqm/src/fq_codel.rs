@@ -17,25 +17,7 @@
 //! The queues are fixed in number, and so is their memory, beside that of the packets; an idle queue keeps room for a few.
 //! Where a flow goes is a keyed hash. What the RFC leaves open follows `net/sched/sch_fq_codel.c`.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | when the limit is passed, half of the packets of the queue with the most bytes are dropped at its head, at most 64 (Sec. 4.1) | half of the bytes of that queue, at most `drop_batch` packets | so in Linux, which draws the cost of the scan over many drops |
-//! | a queue whose credits are negative (Sec. 4.2), or zero or less (Sec. 3), gets another quantum and waits | credits ≤ 0 | so in Linux; a queue that has sent just its quantum has 0 |
-//! | a queue that CoDel empties goes from the new ones to the end of the old ones (Sec. 4.2) | so; `law` = linux: if there are no old ones, it leaves at once | so in Linux, where its next packet then comes before that of a flow which has just begun |
-//! | the hash is of the 5-tuple and a random number at start | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
-//! | CoDel tests the occupancy of all queues that share the link (RFC 8289, Sec. 4.4, which names FQ-CoDel) | so, those outside a class of `drr` or `priority` too; `law` = linux: all queues of this discipline | so in Linux. A queue of one packet can be dropped from |
-//! | the fattest queue is found by a scan over all queues; of several it is the first | the same queue, found by a tree of maxima, which is followed from such a drop until all queues are empty | a scan of 65,536 queues for a drop of one packet takes 200 µs; who never fills the buffer does not pay for the tree |
-//! | nothing on a limit in bytes | `limit` may be in bytes; then batches are dropped until it is kept | Linux: `memory_limit`, in bytes of memory rather than of packets |
-//! | an empty queue forgets since when its wait was above target (RFC 8289, Sec. 5.6) | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
-//! | the default target is 5 ms, which should be tuned to at least the time of an MTU-sized packet on the link (Sec. 5.2.2) | 5 ms at any rate; a scenario whose packets take longer is warned | so in Linux. Ten CUBIC flows on 2 Mbit/s, where a packet of 1500 bytes takes 6 ms, lose 17.5 % with 5 ms, 14.6 % with 18 ms; both use the link |
-//! | `ce_threshold`, off by default (Sec. 5.2.7) | so, as for `codel`; `ce_threshold_ect` = l4s_ect marks ECT(1) alone | Linux: a selector of any bits of the DSCP and ECN field, of which 0x1/0x3 is this one |
-//! | nothing special with misbehaved ECN flows: the scheduler keeps them apart, and their queues may grow to the limit (Sec. 5.2.6) | so: marks whatever the overload, and the fullest queue is cut when the buffer is full | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then; for one such flow among others the scheduler is protection enough |
-//! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), in Linux too | so; the quantum is the link's typical packet where that is longer | with Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
-//! | a smaller quantum can help at low rates (Sec. 3); nothing on what it does to shares | 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s, packets of 1000 bytes, get 10 to 11 % with a quantum of 500 to 1450 bytes, 4.7 % with 1514, 5.7 % with 2000, by both laws | CoDel drops from a queue of one packet while others are long. With more than one and a half packets a TCP that was quiet sends four of them in its first two turns, which a fast retransmit needs; with less it waits for its timer when CoDel drops one (our reading of the numbers) |
-//! | drops at a full buffer are not counted (RFC 8289, Sec. 5.4; nothing in RFC 8290) | so; `law` = linux: CoDel's count grows by as many | so in Linux, "to increase its signal strength" |
-//! | times and 1/√count | the RFC's, or with `law` = linux the kernel's, as for `codel` | as for `codel` |
-//! | ECN is on by default (Sec. 5.2.6) | `ecn` is on by default | so in Linux |
-//! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
+#![doc = include_str!("fq_codel.md")]
 
 use crate::codel::{CodelRule, CodelState, CodelVersion};
 use crate::hashed_queues::{HashedQueue, HashedQueues};

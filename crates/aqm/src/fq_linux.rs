@@ -29,23 +29,7 @@
 //! flows that are remembered without packets. There is no paper: the reference is the kernel, with a model of whose rules this
 //! agrees packet for packet, throttled flows and their times too (`tests/fq_linux.rs`).
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | a flow is a socket; forwarded packets are hashed into `orphan_mask` + 1 = 1024 flows | a flow is a flow, exactly | what a simulation knows |
-//! | a socket's own pacing rate; `pacing`, `nopacing` | `maxrate` alone | packets here carry no rate. A host that paces does it before its packets come here |
-//! | packets may carry the time of their departure, up to `horizon` ahead: later ones are dropped or capped; `offload_horizon` | not built | packets here carry no such time: each may leave when it comes, as in the kernel without one |
-//! | `timer_slack`: the timer that ends a throttle may be 10 µs late | in time | no timers are late here |
-//! | `priomap`: band of each of 16 priorities | the packet's class: 0, 1, and 2 or more are the three bands | as `priority` here; a flow is of class 0 unless it says otherwise |
-//! | since 6.7 `limit` is for each band, and the fast path's packets are not counted | for all together, as before 6.7 | `limit` means the same in every discipline here |
-//! | a flow that comes, or comes back, joins the new flows of the band of its last packet, or of band 0 if it has none, and only then gets its packet's band | so | in the code; so a new flow of a low band sends its first quantum among those of the highest |
-//! | a throttled flow whose time has come joins the old flows of its band when the link next asks | at its time | equal where a flow keeps its class |
-//! | a flow without packets is forgotten after 3 s, when the search for another one comes by | after 3 s, or when flows have been detached 65,536 times since | which searches come by is a matter of trees and hashes; with many flows nearly all do |
-//! | while new flows keep coming, none of those without packets among the old ones is looked at, and their number has no bound | all of them are detached when 131,072 flows are known without packets | memory is bounded here |
-//! | times in ticks of the kernel's clock (1 to 10 ms) for `refill_delay` and the 3 s | nanoseconds | no such clock here |
-//! | maxrate in whole bytes per second | bits per second | equal for multiples of 8 bit/s |
-//! | a smaller limit drops the packets whose turn is next, as far as they may be sent | of one flow after another, at the end of its queue | throttled flows give none, and the limit holds at once here |
-//! | `quantum` of two and `initial_quantum` of ten MTUs with link headers (1514 bytes on Ethernet), at most 1 MiB; quantum at least 256 bytes | so; of the link's typical packet where that is longer | Linux's defaults and bounds |
-//! | `ce_threshold` marks whatever the overload, by the packet's own wait | so; a flow of more than `flow_limit` packets, or a full buffer, drops | so in the kernel. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then, and no marks by the queue of the moment (RFC 3168, Sec. 5.1): scalable senders alone answer such marks well |
+#![doc = include_str!("fq_linux.md")]
 
 mod flows;
 

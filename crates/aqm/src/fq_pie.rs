@@ -18,23 +18,7 @@
 //! PIE's own rules, `drop_early` and the update, are those of `pie`. `state` shows `p`, the highest of all queues. The queues are
 //! fixed in number, and so is their memory, beside that of the packets; an idle queue keeps room for a few.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | Ramakrishnan et al. 2019, the paper on the kernel's version | what its authors' draft (draft-tahiliani-tsvwg-fq-pie-02) and tc-fq_pie(8) say, and `net/sched/sch_fq_pie.c` | the paper could not be had; the draft leaves PIE to RFC 8033 and the lists to RFC 8290 |
-//! | RFC 8033's PIE for each queue (draft, Sec. 4) | so; `law` = linux: the kernel's PIE, as for `pie` | with `law` = linux and Linux's values (`long_delay` = 250 ms, `max_packet` and `quantum` 1514 bytes) it agrees packet for packet with a model of the kernel's rules (`tests/fq_pie_linux.rs`) |
-//! | an arrival that finds no room is dropped, and no fat flow loses half of its packets, as in FQ-CoDel (draft, Sec. 4.1) | so | Linux too. One flow that fills the buffer before its p has risen shuts out the others meanwhile |
-//! | the delay should be that of the packet that left the queue last, not by Little's law (draft, Sec. 4.1) | so; no `dq_rate_estimator`, and no `delay` = length as `pie` has | a queue's rate is not the link's, and the draft calls estimates of it unreliable |
-//! | a queue with negative credits gets another quantum (tc-fq_pie(8)) | credits ≤ 0 | so in Linux's code, and in `fq_codel` |
-//! | an emptied new queue goes to the end of the old ones (RFC 8290, Sec. 4.2) | so; `law` = linux: if there are no old ones, it leaves at once | so in Linux |
-//! | the hash is of the 5-tuple | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
-//! | p is updated for every queue | for every queue in which that changes anything: not where nothing is queued and p and both delays are 0 | equal, and an idle link needs no clock |
-//! | Linux updates 2048 queues at a time, the next after a tick of the kernel's clock | all at once | equal up to 2048 queues |
-//! | Linux begins half a second after the queue is set up | at multiples of t_update from the start of the run | as `pie` |
-//! | `memory_limit` | not built | Linux counts what exceeds it, and queues it all the same |
-//! | `ecn_prob`, a whole number of percent | `mark_th`, of 1; with `law` = linux rounded to whole percents | one name for it in both disciplines |
-//! | nothing on a limit in bytes | `limit` may be in bytes | as `fq_codel` |
-//! | a smaller limit drops the packets whose turn is next | so | Linux, fq_pie_change |
-//! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), ECN off | so; the quantum is the link's typical packet where that is longer | Linux's defaults |
+#![doc = include_str!("fq_pie.md")]
 
 use crate::hashed_queues::HashedQueues;
 use crate::periodic_timer::PeriodicTimer;

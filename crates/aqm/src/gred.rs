@@ -25,22 +25,7 @@
 //! thresholds count. There is no paper: the reference is the kernel. In bytes, with its values, this agrees packet for packet
 //! with a model of its rules (`tests/gred_linux.rs`).
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | each virtual queue ("DP") gets its parameters in a command of its own, up to 16 | those of the first and the last queue, in equal steps between | parameters here are one table. It states what examples do: the same band for all and a probability that grows, or bands one below the other |
-//! | a queue without parameters has no RED | all queues have parameters | nothing is left undeclared |
-//! | `tc_index` mod 16 chooses the queue; where there is none of that number, `default` | the packet's class, without the remainder | a filter would set `tc_index` from the class |
-//! | `prio` of each queue: `grio` adds the averages of those with a smaller one | the order of the queues | a number for each would say the same |
-//! | `grio` with two equal `prio`: all queues share one average and the whole backlog, "WRED mode" | `average` = wred | a mode that is asked for by name |
-//! | the averages that `grio` adds are in the scale of each queue's own Wlog | one Wlog for all, from `burst` and the first queue's `min_th` | sums of different scales mean nothing. `tc` takes it from each queue's own min and burst, and gives the same where those are equal |
-//! | lengths, thresholds and limits in bytes | packets, or bytes where they are given in bytes | as `red` here; in bytes it is the kernel's |
-//! | a queue may hold `limit` of its own, at most that of the whole; the whole has no limit beside it, so that three queues may hold three times as much | `queue_limit` for each, and `limit` for all together | `limit` means the same in every discipline here |
-//! | without `setup … limit`, the device's queue length; `tc` wants min, max, burst, avpkt, limit | min and max 15 and 45 packets, probability 0.02, and 300 packets | iproute2's examples (`examples/diffserv`): 15 and 45 kB of packets of 1000 bytes, 60 kB; more room here, as for `choke` |
-//! | without `harddrop` packets that can carry a mark are marked at max and above, too | `above_max_th` = mark; = drop is `harddrop` | so in the kernel. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then |
-//! | a queue becomes idle as its last packet leaves | so | RED here waits until the link finds nothing |
-//! | the table for the idle decay is filled in ticks of 64 ns and read in µs | so, as `choke_linux` | the average decays 15.6 times more slowly than either means |
-//! | changed parameters let averages start anew | they go on in the new scale, unless the unit or `average` has changed | a link whose rate varies would lose its average with each change |
-//! | a container of REDs? | no: there is one queue, in order of arrival. `priority` and `drr` with `red` in their classes have queues of their own that take turns; RIO with more than two kinds is nearest | only the virtual queues are built here; RED in whole numbers is that of `choke_linux` |
+#![doc = include_str!("gred.md")]
 
 use crate::prelude::*;
 use crate::red::linux::{self, Average, Band, Filter};

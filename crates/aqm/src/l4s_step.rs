@@ -14,20 +14,7 @@
 //! overload = overflow: without CoDel
 //! ```
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | RFC 9331, Sec. 5.1: ECT(1) and CE MUST be classified for L4S treatment | `ect` = l4s_ect: these are marked at the step; = any_ect: ECT(0) too | the second is the switch of RFC 8257, Sec. 3.1, for DCTCP, which sends ECT(0), and Linux's `ce_threshold` unless a selector is given. It is not for networks with other ECT(0) senders, which answer a mark as a loss |
-//! | RFC 9331, Sec. 5.1: ECT(0) and Not-ECT MUST be classified for treatment by a Classic AQM, which need not mark ECT(0) | CoDel drops either, with `target` and `interval`, and marks none | the simplest Classic AQM with an RFC; it needs no parameters of the link |
-//! | RFC 9331, Sec. 5.1: under persistent overload drops MUST begin, with the same probability for L4S as for Classic traffic; RFC 7567, Sec. 4.2.1, and RFC 3168, Sec. 7, likewise | CoDel looks at no ECN field. Overload is a wait above `target` that lasts an `interval`: all L4S packets are marked from `step_thresh` on, and their marks do not hold the queue. `overload` = overflow: only a full buffer drops | the same rule for all is the same probability. overflow is the plain step, which breaks this MUST and the one before |
-//! | RFC 9331, Sec. 5.1: it MUST be possible to disable the L4S treatment; once disabled, ECT(1) MUST be treated as Not-ECT | no switch | `codel` with `ecn` = false, the default, does so |
-//! | RFC 9331, Sec. 5.2: where flows are not scheduled, p_C MUST be about (p_L/k)² | not kept: a step and CoDel are not coupled | in one queue a Classic flow fills the wait to CoDel's `target`, at which L4S packets are all marked: L4S flows give way. Coupling needs a queue for each, as `dualpi2` has, or one for each flow |
-//! | RFC 3168, Sec. 5.1: CE should not be set based on the instantaneous queue size | the wait of the packet itself | RFC 9331, Sec. 5.2, asks an L4S AQM to signal as soon as possible, and RFC 8311, Sec. 4.2, allows that for ECT(1). For ECT(0), with any_ect, RFC 8257 is the only word, for data centres |
-//! | RFC 9332, App. A.1: the native AQM of the L queue is a ramp, from 800 µs to 1.2 ms, which may be made a step | a step at 1 ms | Linux's `dualpi2`; its middle is the same. `dualpi2` has the ramp |
-//! | RFC 9332: a packet is not marked while the queue is of one packet, which a slow link takes long to send | marked whenever its wait has passed | so in Linux; give a threshold that suits the link |
-//! | DCTCP (RFC 8257, Sec. 3.1): an arrival that finds more than K is marked | a packet that leaves more than `step_thresh_packets` behind is marked | so in Linux's `dualpi2`; a sender hears of the queue earlier by the time that it takes to leave. `target` is to be longer than these packets wait |
-//! | Linux's `dualpi2` drops a packet of the L queue that is over the threshold and cannot carry a mark | it is left to CoDel | it waits among the others and was not classified as L4S |
-//! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is dropped with reason `tail` | as for `codel` |
-//! | `tc` has no such queue | no `tc` line | near it: `fq_codel` with `flows 1`, `noecn` and `ce_threshold` with a selector |
+#![doc = include_str!("l4s_step.md")]
 
 use crate::codel::{CodelRule, CodelState, CodelVersion};
 use crate::l4s::{Ect, OnOverload};

@@ -24,23 +24,7 @@
 //! `mechanisms.tcl`, `rtm_tests.tcl` and `rtm_link.tcl` of `tcl/rtmechanisms`. The texts of the report and of the paper of
 //! 1999 that grew from it ("Promoting the use of end-to-end congestion control in the Internet") were not at hand.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | three tests in a row: not TCP-friendly, unresponsive, disproportionate ("high") | `test`: the third (default), one of the others, or `any` of them in that order | the first needs the path's round-trip time; the second keeps reports |
-//! | not TCP-friendly above 1.2 (`Safety_factor_`) times 1.22·B/(R·√p) | so | ns-2; 1.22 is 1.5·√(2/3). The paper of 1999, as remembered, rounds the product to 1.45 |
-//! | unresponsive: `Unresp_droprate_factor_` 2 (3 in a remark), `Unresp_flowbw_factor_` 0.8, `PUFrac_` 0.98, `Hist_max_` 10 | so; 10 suspects are remembered too, and a suspect flow can still fail the third test | ns-2. There every suspect is remembered for ever and escapes the third test. The paper of 1999 may have other factors |
-//! | disproportionate: more than ln(3n)/n of the bandwidth, and x·√p above 12,000 bytes/s (`High_const_`) | so; n counts the flows with drops in this report | ns-2, where n counts all flows that ever had drops. ln(3n)/n is above 1 for n = 1: a flow that is alone is never disproportionate |
-//! | the code names one flow in each report, the one with the largest part of the drops | so | k flows need k reports |
-//! | nothing on several equal flows that starve all others | they escape the disproportionate test once only they have drops: five such flows have a fifth each, and ln(15)/5 is 0.54; `tcp_friendly` and `any` catch them | the test's own limit. The others are not the default because a round-trip time in `rtt` that is too long restricts TCP flows with shorter ones |
-//! | nothing on a flow under a constant rate of drops | `unresponsive` alone never finds it: p must double first | the test's own limit; it was the second of three |
-//! | nothing on the flows that were starved | they come back when their own timers let them: of 32 TCPs on 1 Mbit/s that start with five UDP flows of 2 Mbit/s some deliver nothing for a minute or more after the last of the five is in the box, at 25 s; none of their packets is policed | backed-off retransmission timers. Plain RED without any UDP flow, thresholds 5 and 15, leaves one of 32 TCPs at nothing from 20 s to 100 s too (seed 1) |
-//! | a flow's arrival rate from its part of the drops: by packets among early drops, by bytes among forced ones, RED in byte mode | by bytes among all that RED drops or marks (reasons `early`, `forced`, `tail`) | RED is in packet mode here, where any packet is as likely to be dropped as another, so that dropped bytes are as arrived bytes |
-//! | reports and looks into the box every 5 s (`Detect_interval_`, `Reward_interval_`), never under 0.5 s (`Mintime_`) | `interval` for both | ns-2 |
-//! | the history knows all flows | at most `flows` of them; the drops of more still count in p | chosen here: memory stays bounded whatever arrives |
-//! | out of the box: one flow per look, the one with the smallest part of the box's drops, if it passes the test that it had failed with p_B for p; if it had been disproportionate it must be TCP-friendly as well | every flow that passes, n and λ being those of the unrestricted flows; TCP-friendly as well only if `test` = any | a flow's arrivals are counted while it is restricted; without `any` there is no round-trip time to judge by. Where nobody else had a drop, n is 1; where nobody else sent, it is free |
-//! | out of the box, if it had been unresponsive: no rule that works (the code's constants are never set) | when it sends at most 0.8 of what it was put in for | chosen here, after `Unresp_flowbw_factor_` |
-//! | restricted flows have a class of their own under class-based queueing, with half of 1.22·B/(R·√p), or of the flow's own rate, for each of them, to be capped at 46,750 bytes/s on a link of 187,500 (a slip in the Tcl leaves it uncapped), which may borrow what the others leave | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is dropped with reason `policed` | chosen here: one queue, as in the other disciplines here; half of its own rate is no restriction for a flow of twice the link. share = 0 drops all. Restricted packets that pass do not enter the history |
-//! | R is twice the propagation delay of the link (`rtm_reclass.tcl`) | `rtt`: 50 ms | chosen here: a queue does not know the delay of its link |
+#![doc = include_str!("penalty_box.md")]
 
 mod history;
 mod restricted;

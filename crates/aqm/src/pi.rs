@@ -23,18 +23,7 @@
 //! `p` moves slowly: with the published constants it rises by 1.02e-5·(q − q_ref) in a second, and takes half an hour to come down from 1 on an idle link. Runs must warm up
 //! for minutes, or start with `p_0` near the value that it settles at. `state` shows `p`.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | a = 1.822e-5, b = 1.816e-5 at 170 Hz for q_ref = 50, N = 60, R = 0.246 s, C = 3750 packets/s | the defaults, whatever the link | they are the published ones, and ns-2's; `sluicegate design pi` gives those of a link |
-//! | a and b are for one link and load | with faster or fewer flows they are too large | one CUBIC flow, at a round trip of 40 ms, uses 68 % of 100 Mbit/s and 14 % of 1 Gbit/s: a queue of twice q_ref raises p to 67 times what a window of 333 packets lives with |
-//! | the derivation of a and b (bilinear transform) | with the zero of the controller at z = 2N/(R²C) and unit gain there; 1.7 % above what is printed | the paper rounds on the way; from memory, with the formula of this project's facts |
-//! | nothing on p below 0 and above 1 | p is cut to [0, 1], and goes on from there | as ns-2 |
-//! | nothing on an idle link | samples of an empty queue lower p by (a − b)·q_ref each; while nothing arrives they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So a > b is required |
-//! | marks (ECN) | `action` = drop by default; = mark: marks what can carry a mark and drops the rest | ns-2: `setbit_` |
-//! | marks whatever p is, and so does ns-2 | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks. With the published constants that takes long: a flood of 12 Mbit/s on 10 Mbit/s brings p to 0.1 in 12 s with the buffer of 800 packets, in 38 s with 300 and in 200 s with 100; until then the buffer is full |
-//! | nothing on byte mode | `mode` = byte measures the queue in packets of `max_packet` bytes and scales p by the length of the arrival, up to 1 | ns-2's `queue_in_bytes_` and `bytes_`, which are two switches there; `mean_pktsize_` is 500 there and the link's typical packet here |
-//! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has reason `tail`, and is not drawn for | ns-2 tests the limit first too |
-//! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |
+#![doc = include_str!("pi.md")]
 
 use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;

@@ -21,27 +21,7 @@
 //!
 //! `state` shows `p`, `qdelay_s` and `burst_allowance_s`.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | nothing on very long delays | none by default; with `long_delay`, delays above it add 0.02 to each step | Linux has it at 250 ms, `docsis_pie` (RFC 8034) at 200 ms |
-//! | qdelay by Little's law from a measured departure rate (Sec. 5.2), or from timestamps (Sec. 4.3) | `delay` = timestamp (default): how long the packet that left last had waited; = length: the queue in bytes over the link's rate | Linux measures by timestamps too unless `dq_rate_estimator` is set. That estimator, of departures over spells of 16 kB, is not here: the rate of a link is known, and `length` is not another name for it |
-//! | by timestamps the delay is that of the packet that left last, also if it left the queue empty (App. A) | it is 0 then | by the letter p would go on moving while the link is idle, up to 1 if the last packet had waited for longer than the target; Little's law gives 0. Linux and ns-3 have 0, FreeBSD from the next update on |
-//! | safeguard: qdelay_old below half the target | of the last update | Linux looks at the delay of the last departure |
-//! | safeguard: q ≤ 2·MEAN_PKTSIZE | so, with `max_packet` | Linux: q < 2·MTU |
-//! | p decays by 0.98 while both delays are 0 (Sec. 4.2, App. A), or below target/2 (App. B) | while both are 0 | the RFC contradicts itself: Sec. 4.2 is its rule, and RFC 8034, Sec. 4.5, describes it as that of an empty buffer (`docsis_pie` decays below 5 ms). At a steady 5 ms p falls from 0.09 to 10⁻⁴ in 3.1 s, by App. B in 1.6 s. Linux: 1 − 1/64, both 0 and no packet queued |
-//! | burst_allowance shrinks by t_update at each update, and returns with a packet that arrives while p = 0 and both delays are below target/2 (Sec. 4.4, App. A) | so; p moves meanwhile | Linux lowers it by the time between departures and returns it at updates, and ns-3 holds p at 0 meanwhile |
-//! | App. B calls drop_early before it looks at burst_allowance, so that accu_p grows through a burst; App. A looks first | burst_allowance first | Sec. 4.4: what arrives during a burst bypasses the random drop. By App. B the first drop after a burst may come sooner. Linux looks first too |
-//! | mark if p < mark_ecnth = 0.1, else drop (the pseudocode of Sec. 5.1 and App. B; the words of Sec. 5.1: drop if p exceeds it) | `mark_th` = 0.1, marks below it | the pseudocode. With `mark_th` = 1 all is marked while p < 1. Linux: p ≤ `MAX_PROB/10` |
-//! | derandomisation (Sec. 5.4) is optional | `derandomise` = true; off, every arrival is judged by p alone | Linux always has it |
-//! | accu_p is reset after a drop (Sec. 5.4), for want of room too, and after a mark (App. B) | so | Linux resets it for every loss, and for marks by chance |
-//! | p may be scaled by the length of the packet, with a bound against bias (App. B) | `mode` = byte: p·length/max_packet, up to p | so in Linux: packets above its MTU have p |
-//! | PIE becomes active only above a third of the buffer (Sec. 5.3, optional) | no | Linux neither |
-//! | target 15 ms, t_update 15 ms, alpha 0.125, beta 1.25, max_burst 150 ms | so; alpha and beta per second of delay | Linux: `alpha 2` and `beta 20`, in sixteenths |
-//! | alpha and beta change with t_update and target, and data centres have a target of 15 µs (Secs. 4.2 and 8) | they are constants | who sets `target` or `t_update` sets them too |
-//! | p is a probability | kept within 0 and 1 | Linux's whole numbers have room up to 256, and a long overload carries p beyond 1; `state` shows 1 then |
-//! | updates every T_UPDATE, in App. B from when PIE becomes active | at multiples of t_update from the start of the run, so that the first one after a packet that ends a rest comes within t_update, at once if it must | PIE is always active. Linux: half a second after the queue is set up, then every t_update |
-//! | nothing on arithmetic | floating point; `law` = linux: the kernel's rules, where rows above tell them apart, in its whole numbers (parts of 2⁵⁶, ticks of 64 ns, gains in sixteenths) | with `law` = linux and Linux's values (`long_delay` = 250 ms) it agrees packet for packet with a model of the kernel's rules. By the RFC's law p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
-//! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0) no update is asked for | it would change nothing but the allowance, which the next arrival returns; an idle link needs no clock |
+#![doc = include_str!("pie.md")]
 
 mod linux;
 mod rfc8033;

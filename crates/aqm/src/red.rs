@@ -19,24 +19,7 @@
 //! signal:  drop the arrival; or (action = mark) mark it and queue it, if its transport is capable
 //! ```
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | Fig. 2 increments `count` before it is used; Sec. VII counts the unmarked packets since the last mark | `law` = section7 by default: gaps are uniform on 1 … 1/p_b; = figure2 as printed | the text derives this law; the figure taken literally never gives the gap 1/p_b |
-//! | the text drops when avg "exceeds" max_th, Figs. 1 and 17 print ≤ | drop at avg ≥ max_th | as the figures |
-//! | `f(t)`, a linear function of time, gives m | m is real, not rounded | the decay is then smooth in the length of the idle period; ns-2 truncates it and Linux tabulates it |
-//! | `q_time` is when the queue becomes empty | the idle period starts when the link asks and finds nothing | the packet in transmission is not in our queue; so in ns-2 and Linux |
-//! | nothing on a full buffer | an arrival that RED would queue is dropped with reason `tail`; `count` still counts it as unmarked, and starts anew with `law` = ns2 | the law of gaps is RED's own, whatever the buffer does |
-//! | every packet is marked at avg ≥ max_th (Fig. 1), but only dropping bounds the average (Sec. III) | `above_max_th` = drop by default: a marker marks below max_th and drops from there on; = mark: it marks there too, and only a full buffer drops | RFC 3168, Sec. 7, asks for drops there, as protection from senders that ignore marks; Linux marks unless `harddrop` is set; ns-2 drops there, and marks below only while p_b ≤ `mark_p_` (0.1) |
-//! | nothing on `gentle` and marks | the band from max_th to 2·max_th counts as above max_th | the condition is on avg; with ns-2's `mark_p_` = 0.1 nearly the same |
-//! | nothing on the unit of thresholds in byte mode | bytes, or packets of `max_packet` bytes each | so in ns-2, with `mean_pktsize_`; Linux knows bytes alone |
-//! | byte mode's p_a uses the packets counted since the last mark (Sec. IV) | so; p_a is cut at 1. Lengths then count more than in proportion: of as many packets of 1000 as of 40 bytes, 65 of the large are marked for one small at p_b = 0.1 and not 25, which `method` = 1 gives | ns-2 counts bytes since the last mark and scales p_a instead of p_b; Linux measures in bytes, but signals without regard to the length |
-//! | MaximumPacketSize, without a value | `max_packet`: the link's typical packet; a longer packet is dropped in proportion | then packet and byte mode agree where all packets have that length |
-//! | nothing | `wait`: gaps on 1/p_b … 2/p_b, as ns-2 has by default | about a third fewer early drops; for comparison with ns-2 |
-//! | nothing | `gentle`: between max_th and 2·max_th the probability rises from max_p to 1 | Floyd's later recommendation, default of ns-2's later versions |
-//! | Fig. 17 compares count with Approx[R/p_b] | `law` = figure17: with count·p_b ≥ R, R above 0 and up to 1, drawn anew when count is 0; after a forced mark count is −1 as printed | the same test without the division; gaps are Sec. VII's, but the first packet of the band is never marked. It is defined for packets of one length: not for byte mode |
-//! | shifts where w_q and C1 are powers of two, a table for the idle decay, itself perhaps an approximation (Sec. XI) | `arithmetic` = shifts: 64-bit numbers with 32 binary places, w_q and C1 the nearest powers of two (so max_p is off by a factor of up to √2, w_q too), the decay from two tables of 256 entries, exact to 4·10⁻⁴ down to 2⁻¹⁶ | as suggested; p_b itself is not rounded to a power of two, a product being as cheap as a shift today. The default 0.002 becomes 1/512 |
-//! | a version that "provides priority service for short control packets" was tried, without a description (Sec. XII) | `short_first`: packets up to that length are sent before all others; RED's average, thresholds and limit are those of the whole queue | the smallest change that does what is said; RED for each class of traffic is the disciplines `priority` and `drr` |
-//! | ns-2 counts as Fig. 2, and spares an arrival when fewer than two packets are queued; ns-2 and Linux spare the first of the band | ns-2's with `law` = ns2; no exception by default | the paper has none; with one or two flows, whose queue is often short, it is worth 2 % of throughput |
+#![doc = include_str!("red.md")]
 
 pub(crate) mod linux;
 mod rule;

@@ -113,15 +113,18 @@ macro_rules! discipline {
     (@proportional ($($reason:ident),*)) => { &[$(crate::DropReason::$reason),*] };
 }
 
-/// Makes `all()` and `build()` from one line for each discipline, and its name in the crate.
+/// Makes `all()` and `build()` from one line for each discipline, and its name in the crate; `with` names the file beside it that has
+/// its table of deviations, where that would be long above the code.
 macro_rules! registry {
-    ($($module:ident :: $Type:ident),* $(,)?) => {
+    ($($module:ident :: $Type:ident $(with $deviations:literal)?),* $(,)?) => {
         $(pub use $module::$Type;)*
 
         /// Every discipline, in the order in which they are listed to people.
         #[must_use]
         pub fn all() -> &'static [Entry] {
-            const ALL: &[Entry] = &[$($Type::<()>::entry(include_str!(concat!(stringify!($module), ".rs")))),*];
+            const ALL: &[Entry] = &[$($Type::<()>::entry(concat!(
+                include_str!(concat!(stringify!($module), ".rs")) $(, include_str!($deviations))?
+            ))),*];
             ALL
         }
 

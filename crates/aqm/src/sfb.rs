@@ -21,18 +21,7 @@
 //! Memory is fixed: two filters of `levels` times `bins`, and the packets with two hashes each. `tests/sfb_linux.rs` compares
 //! it packet for packet with a model of the kernel's code.
 //!
-//! | what the paper says | what we do | why |
-//! |---|---|---|
-//! | L = 2 levels of N = 23 bins (as remembered) | `levels` 8 of `bins` 16 | so in Linux; others can be given |
-//! | a hash function for each level | the digits of one SipHash of the flow to the base N, as many as levels | Linux cuts one hash of 32 bits into digits of 4 bits |
-//! | p is real | p is a fraction of 65535, increment and decrement rounded to it | so in Linux: 1/1000 becomes 66/65535, 1/6000 becomes 11/65535 |
-//! | nothing on fast links | `bin_size` 20 and `bin_max` 25 on all | Linux's. A flow that shares no bin has 25 packets in the queue at most: alone, at a round trip of 40 ms, CUBIC uses 77 % of 100 Mbit/s. On 1 Gbit/s bursts of segments bring its p near 1, which falls by 1/6000 with each packet that finds the bins empty: CUBIC loses what it sends at each timeout, and comes to a stand. There they shall be in the order of a flow's share of rate times round trip |
-//! | an unresponsive flow is limited to some rate | all of them together to `penalty_rate` with `penalty_burst` | so in Linux |
-//! | nothing on how tokens accrue | `tokens` = linux (default): the count is looked at when none is left and starts anew at each look. = bucket: tokens come at penalty_rate | Linux is the reference for what the paper leaves open. In the kernel a flow that comes faster than penalty_rate never lets a whole token come together: after the first burst it gets nothing while it goes on. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 2.8 to 7.5 % in eight seeds, 5.2 % on average, for it depends on which TCPs share its bins; with bucket 8.0 % in all |
-//! | marks, if asked for, whatever p is | `action` = mark; above p = 1/2 a part that grows to all at p = 1 is dropped | so in Linux, against flows that ignore marks. `action` = drop never marks |
-//! | the hash is changed, and the bins of the next are warmed up by all flows | in the last `warmup` by flows with p_min = 1 alone; bins keep what they had when their filter last served | so in Linux |
-//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with reason `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue drops (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
-//! | jiffies | nanoseconds | Linux looks at times in steps of 1 to 10 ms |
+#![doc = include_str!("sfb.md")]
 
 use crate::flow_hasher::FlowHasher;
 use crate::prelude::*;

@@ -28,10 +28,12 @@ impl About {
         lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The rows of the deviations table that ends the module comment: what the paper says, what we do, why.
+    /// The rows of the deviations table that ends the module comment, there or in a file beside it, whose text follows that of the
+    /// module: what the paper says, what we do, why.
     #[must_use]
     pub fn deviations(&self) -> Vec<[String; 3]> {
-        let rows = self.comment().skip_while(|line| !line.starts_with("| what the paper says"));
+        let lines = self.module.lines().map(|line| line.strip_prefix("//!").unwrap_or(line).trim());
+        let rows = lines.skip_while(|line| !line.starts_with("| what the paper says"));
         rows.skip(2).take_while(|line| line.starts_with('|')).filter_map(cells).collect()
     }
 
