@@ -202,6 +202,7 @@ impl Scenario {
                 }
                 _ => group.return_path.iter().map(|link| Hop::Link(*link)).collect(),
             };
+            let source = Arc::new(group.source.clone());
             for member in 0..group.members() {
                 let id = flows.len();
                 let mut start = Stream::new(run.seed, &format!("flow/{id}/start"));
@@ -230,7 +231,7 @@ impl Scenario {
                 }
                 flows.push(FlowPlan {
                     group: at as u32,
-                    source: group.source.clone(),
+                    source: source.clone(),
                     size: group.size,
                     class: group.common.class as u8,
                     priority: group.common.priority as u8,

@@ -78,7 +78,7 @@ fn both_formats_say_the_same() {
 
 fn drawn(sets: &[(&str, &str)]) -> Vec<Vector> {
     let plan = plan(DRAWN, sets);
-    let SourcePlan::Connections(group) = &plan.flows[0].source else { panic!("connections") };
+    let SourcePlan::Connections(group) = &*plan.flows[0].source else { panic!("connections") };
     Arrivals::new(group.vectors.clone(), plan.seed, 0).take(2000).map(|vector| (*vector).clone()).collect()
 }
 

@@ -136,7 +136,7 @@ pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
     for flow in &spec.plan.flows {
         let group = flow.group;
         let Some(host) = flow.source.host() else {
-            if let SourcePlan::Custom(_) | SourcePlan::Endpoints(_) = flow.source {
+            if let SourcePlan::Custom(_) | SourcePlan::Endpoints(_) = *flow.source {
                 return refuse(group, "what is of one's own runs in the simulation only: it has no socket");
             }
             all.push(None);
@@ -161,7 +161,7 @@ pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
         if host.header < HEADERS {
             return refuse(group, "header_size: the kernel's headers have 40 bytes, and options as it needs them");
         }
-        let prompt = matches!(flow.source, SourcePlan::Telnet(..));
+        let prompt = matches!(*flow.source, SourcePlan::Telnet(..));
         let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(1 << 30);
         // The kernel counts options of TCP to the segment: a full packet is as long as the scenario says.
         let segment = host.mss + host.header - HEADERS;
@@ -268,7 +268,7 @@ impl Testbed {
 
 /// The longest packet that a plan's hosts may send.
 fn longest(plan: &Plan<Packet>) -> u16 {
-    let bytes = |flow: &FlowPlan| match &flow.source {
+    let bytes = |flow: &FlowPlan| match &*flow.source {
         SourcePlan::Poisson(_) => 65_000, // lengths may be drawn
         source => source.packet_bytes(),
     };

@@ -163,7 +163,7 @@ impl NetworkBuilder {
     pub fn flow(&mut self, source: impl Into<SourcePlan>) -> FlowBuilder<'_> {
         self.plan.flows.push(FlowPlan {
             group: 0,
-            source: source.into(),
+            source: Arc::new(source.into()),
             size: None,
             class: 0,
             priority: 0,

@@ -16,7 +16,7 @@ use crate::network::{Network, Observer, Shared, go_on};
 use crate::plan::{FlowPlan, LineName, Plan};
 use crate::source::SourcePlan;
 use crate::source::endpoint::UDP_HEADERS;
-use flow::FlowState;
+use flow::{Before, FlowState};
 use pairs::Pair;
 use preparation::Preparation;
 use slot::{Opening, Slot, Slots};
@@ -36,6 +36,8 @@ pub struct Endpoints {
     pub network: Network,
     /// The flows, in the order of the plan.
     pub flows: Vec<FlowState>,
+    /// What each had counted when the measured window began; empty while there was nothing to count.
+    pub before: Vec<Before>,
     /// Their connections.
     pub slots: Slots,
     /// The ends of those between ends of one's own.
@@ -85,24 +87,25 @@ impl Endpoints {
             };
             let mut headers = [End::Sender, End::Receiver].map(header);
             let mut slot = NONE;
-            if let SourcePlan::Endpoints(pair) = &flow.source {
+            if let SourcePlan::Endpoints(pair) = &*flow.source {
                 let stream = |end| Stream::new(plan.seed, &format!("flow/{at}/{end}"));
                 let ends = (pair.make)(["sender", "receiver"].map(stream));
                 slot = Endpoints::add_pair(&mut pairs, Pair::new(at as u32, ends), &mut headers);
             }
-            let mut state = FlowState::new(&flow.source, headers, plan.seed, at);
-            (state.slot, state.base_rtt) = (slot, plan.base_rtt(flow, &delays));
-            if let SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) = &flow.source {
+            let base_rtt = plan.base_rtt(flow, &delays);
+            let mut state = FlowState::new(&flow.source, (slot, headers), base_rtt, plan.seed, at);
+            if let SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) = &*flow.source {
                 state.slot = slots.add(lasting(host, flow, headers, plan.seed, at));
             }
-            let first = state.source.as_mut().map_or(Span::ZERO, |source| source.first());
+            let first = state.source().map_or(Span::ZERO, |source| source.first());
             network.engine.push(flow.start + first, Event::Source(at as u32), at as u64);
             flows.push(state);
         }
         let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= prefetch::MANY);
         let plans = std::mem::take(&mut plan.flows).into();
         let (resting, horizon) = (BTreeSet::new(), Time::ZERO);
-        let mut ends = Endpoints { network, flows, slots, pairs, plans, resting, horizon, end, many };
+        let before = Vec::new();
+        let mut ends = Endpoints { network, flows, before, slots, pairs, plans, resting, horizon, end, many };
         ends.keep_segments(plan);
         ends
     }
@@ -112,6 +115,12 @@ impl Endpoints {
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()
+    }
+
+    /// What a flow had counted when the measured window began.
+    #[must_use]
+    pub fn before(&self, flow: u32) -> Before {
+        self.before.get(flow as usize).copied().unwrap_or_default()
     }
 
     /// What the senders of a flow's connections have counted, those of its past not included.
@@ -139,7 +148,7 @@ impl Endpoints {
             None if self.plans[flow as usize].source.way().is_some() => None,
             None => {
                 let [packets, bytes] = totals.delivered;
-                let [before, bytes_before] = state.past.delivered;
+                let [before, bytes_before] = self.before(flow).past.delivered;
                 Some((bytes + bytes_before).saturating_sub(UDP_HEADERS * (packets + before)))
             }
         }
@@ -154,7 +163,8 @@ impl Endpoints {
         let Some(at) = self.network.paths.named(name) else { return false };
         let end = self.end;
         let crossed = self.plans.iter().zip(&self.flows).flat_map(|(plan, flow)| {
-            [&*plan.return_path, &*plan.path].into_iter().zip(flow.headers.map(|header| header.leg))
+            let headers = self.slots.of(flow.slot).map_or_else(|| flow.headers(), |slot| slot.headers);
+            [&*plan.return_path, &*plan.path].into_iter().zip(headers.map(|header| header.leg))
         });
         // A line knows beforehand what it will have sent; what it sends after the end is not sent.
         let observer = Box::new(move |time, packet: &SimPacket, segment: &Segment| {
@@ -251,7 +261,7 @@ impl Endpoints {
     pub fn source(&mut self, flow: u32) -> bool {
         let now = self.now();
         let (state, plan) = (&mut self.flows[flow as usize], &self.plans[flow as usize]);
-        if let Some(source) = &mut state.source {
+        if let Some(source) = state.source() {
             if now >= plan.stop {
                 return true;
             }
@@ -263,7 +273,7 @@ impl Endpoints {
             let sent = &mut self.network.flows[flow as usize].sent;
             sent[0] += 1;
             sent[1] += u64::from(bytes);
-            let header = state.headers[End::Receiver as usize];
+            let header = state.headers()[End::Receiver as usize];
             let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Plain::default() };
             let place = self.network.packets.add(packet);
             if let Some(time) = self.network.launch(place, now) {
@@ -289,7 +299,7 @@ impl Endpoints {
         if now == plan.start && plan.stop < self.end {
             self.network.engine.push(plan.stop, Event::Source(flow), flow.into());
         }
-        let (bytes, gap) = match &mut state.typing {
+        let (bytes, gap) = match state.typing() {
             Some(typing) => typing.message(),
             None => (size.unwrap_or(u64::MAX), None),
         };
@@ -309,13 +319,14 @@ impl Endpoints {
     /// data has no end. That of a transfer lasts meanwhile, and what is on its way still arrives.
     pub fn rest(&mut self, flow: u32, rests: bool) -> Result<(), &'static str> {
         let now = self.now();
-        let (state, plan) = (&self.flows[flow as usize], &self.plans[flow as usize]);
-        if state.source.is_none() && (state.slot >= PAIRS || plan.size.is_some()) {
-            let pair = matches!(plan.source, SourcePlan::Endpoints(_));
+        let (state, plan) = (&mut self.flows[flow as usize], &self.plans[flow as usize]);
+        let clocked = state.source().is_some();
+        if !clocked && (state.slot >= PAIRS || plan.size.is_some()) {
+            let pair = matches!(*plan.source, SourcePlan::Endpoints(_));
             return Err(if pair { "its ends say when they send" } else { "its transfers end by themselves" });
         }
         let changes = if rests { self.resting.insert(flow) } else { self.resting.remove(&flow) };
-        let transfers = state.source.is_none() && state.typing.is_none();
+        let transfers = !clocked && state.typing().is_none();
         if changes && transfers && (plan.start..plan.stop).contains(&now) {
             let at = state.slot;
             let sender = &mut self.slots.get(at).ends[0];
@@ -389,7 +400,7 @@ impl Endpoints {
     /// Opens a connection that comes and goes; its slot.
     pub fn open(&mut self, opening: &Opening<'_>) -> u32 {
         let flow = &self.flows[opening.flow as usize];
-        self.slots.open(opening, flow.headers)
+        self.slots.open(opening, flow.headers())
     }
 }
 
@@ -498,7 +509,7 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
     let mut rng = stream("clock");
     let mut phase = || Span(rng.below(host.rto.tick.0));
     let mut ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
-    let typed = matches!(flow.source, SourcePlan::Telnet(..));
+    let typed = matches!(*flow.source, SourcePlan::Telnet(..));
     let mut jitter = None;
     match host.send_jitter {
         Span::ZERO => {}

@@ -311,7 +311,7 @@ fn bucket(plan: &Plan) -> Span {
 
 /// How many packets of transfers may be on their way: as many as the receivers' windows let out.
 fn in_flight(plan: &Plan) -> usize {
-    let windows = plan.flows.iter().map(|flow| match &flow.source {
+    let windows = plan.flows.iter().map(|flow| match &*flow.source {
         SourcePlan::Tcp(host) => host.window / u64::from(host.mss).max(1) + 1,
         _ => 0,
     });

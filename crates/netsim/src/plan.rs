@@ -105,8 +105,8 @@ impl Display for LineName {
 pub struct FlowPlan {
     /// The index of its entry in the scenario.
     pub group: u32,
-    /// What it sends.
-    pub source: SourcePlan,
+    /// What it sends, as may others of its group.
+    pub source: Arc<SourcePlan>,
     /// The bytes of data of a TCP transfer; none for one without end.
     pub size: Option<u64>,
     /// The class of traffic of its packets, both ways.

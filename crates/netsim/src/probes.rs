@@ -5,6 +5,7 @@ mod recent_shares;
 
 use crate::counters::{FlowSample, FlowTotals, Occupancy, Past, Positions, QueueSample, StateSample, SummaryStats};
 use crate::endpoints::Endpoints;
+use crate::endpoints::flow::Before;
 use crate::network::packet::SimPacket;
 use crate::plan::Plan;
 use crate::workloads::Workloads;
@@ -60,15 +61,17 @@ impl Probes {
 
     /// The measured window begins at `start`: all counters start anew, and samples count on across that.
     pub fn begin_window(&mut self, workloads: &mut Workloads, start: Time) {
-        let counters: Vec<SendCounters> =
-            (0..workloads.ends.flows.len()).map(|at| workloads.counters(at as u32)).collect();
+        let flows = 0..workloads.ends.flows.len() as u32;
+        let of_flow = |at| Before { senders: workloads.counters(at), past: past(&workloads.ends, at) };
+        let counters: Vec<Before> = flows.map(of_flow).collect();
+        let sampled = self.counted.len();
         let network = &workloads.ends.network;
         let before: Vec<[u64; 2]> = network.links.iter().map(|link| link.found()).collect();
         let counted = |network: &crate::network::Network| {
-            network.flows.iter().zip(&counters).map(|(flow, senders)| counted(flow, senders)).collect::<Vec<_>>()
+            let flows = network.flows.iter().zip(&counters).take(sampled);
+            flows.map(|(flow, before)| counted(flow, &before.senders)).collect::<Vec<_>>()
         };
         let flows_before = counted(network);
-        let past: Vec<Past> = (0..workloads.ends.flows.len()).map(|at| past(&workloads.ends, at as u32)).collect();
         workloads.begin_window();
         workloads.ends.network.begin_window(start);
         let network = &workloads.ends.network;
@@ -79,8 +82,8 @@ impl Probes {
         for (sampled, (now, before)) in self.counted.iter_mut().zip(counted(network).into_iter().zip(flows_before)) {
             *sampled = changes(now, changes(before, *sampled));
         }
-        for (flow, (counters, past)) in workloads.ends.flows.iter_mut().zip(counters.into_iter().zip(past)) {
-            (flow.before, flow.past) = (counters, past);
+        if start > Time::ZERO {
+            workloads.ends.before = counters;
         }
     }
 

@@ -93,7 +93,7 @@ impl Workloads {
         let ends = Endpoints::new(plan);
         let (mut groups, mut users) = (Vec::new(), Vec::new());
         for (flow, of_flow) in ends.plans.iter().enumerate() {
-            let (workload, keep) = match &of_flow.source {
+            let (workload, keep) = match &*of_flow.source {
                 SourcePlan::Http(http) => {
                     let first = users.len() as u32;
                     users.extend((0..http.users).map(|user| User::new(plan.seed, flow, groups.len() as u32, user)));

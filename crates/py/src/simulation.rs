@@ -99,7 +99,8 @@ impl Driver {
             let mut plan =
                 caught(|| scenario.plan_with(&mut |foreign, link, rate| maker.build(py, foreign, link, rate)))??;
             for (flow, foreign) in scenario.own_ends() {
-                plan.flows[flow].source = maker.ends(py, foreign, (scenario.seed(), flow))?.into();
+                let ends = maker.ends(py, foreign, (scenario.seed(), flow))?;
+                plan.flows[flow].source = Arc::new(ends.into());
             }
             caught(|| look(&plan).map(|shapes| (Simulation::new(scenario, plan), shapes)))?
         } else {

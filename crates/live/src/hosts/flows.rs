@@ -11,7 +11,7 @@ impl Driver {
     pub(super) fn start(&mut self, flow: u32) -> Result<(), String> {
         let HostFlow { plan, clock, .. } = &mut self.flows[flow as usize];
         let start = plan.start;
-        match &plan.source {
+        match &*plan.source {
             SourcePlan::Tcp(_) => {
                 let size = plan.size;
                 let slot = self.connect(flow, SENDS, Role::Source, Span::ZERO)?;

@@ -253,7 +253,7 @@ impl Driver {
         }
         let (mut pool, mut arrivals, kind) = (None, None, plan.source.kind());
         if pooled {
-            let (users, keep) = match &plan.source {
+            let (users, keep) = match &*plan.source {
                 SourcePlan::Http(http) => {
                     let first = self.users.len() as u32;
                     self.users.extend((0..http.users).map(|user| User::new(seed, at, user)));
@@ -270,7 +270,7 @@ impl Driver {
             let (group, totals) = (plan.group, GroupTotals::default());
             self.pools.push(Pool { group, kind, users, open: 0, most_open: 0, totals, keep });
         }
-        let typing = match &plan.source {
+        let typing = match &*plan.source {
             SourcePlan::Telnet(_, params) => Some(Typing::new(params, stream("typing"))),
             _ => None,
         };

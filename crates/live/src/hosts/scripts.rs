@@ -70,7 +70,7 @@ impl Driver {
         loop {
             let now = self.clock.now();
             let state = &mut self.flows[flow as usize];
-            let SourcePlan::Connections(plan) = &state.plan.source else { return Ok(()) };
+            let SourcePlan::Connections(plan) = &*state.plan.source else { return Ok(()) };
             let (plan, start, stop) = (plan.clone(), state.plan.start, state.plan.stop);
             let Some(arrivals) = &mut state.arrivals else { return Ok(()) };
             let Some(next) = arrivals.peek() else { return Ok(()) };

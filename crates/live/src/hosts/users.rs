@@ -43,7 +43,7 @@ impl Driver {
     }
 
     fn browsing(&self, user: u32) -> Arc<HttpPlan> {
-        let SourcePlan::Http(plan) = &self.flows[self.users[user as usize].flow as usize].plan.source else {
+        let SourcePlan::Http(plan) = &*self.flows[self.users[user as usize].flow as usize].plan.source else {
             unreachable!("a user is of a group of users");
         };
         plan.clone()

@@ -68,7 +68,7 @@ fn check_flow(plan: &Plan, flow: &FlowPlan) -> Result<(), String> {
     if flow.size == Some(0) {
         return Err("size: must be at least 1 byte".into());
     }
-    if flow.size.is_some() && !matches!(flow.source, SourcePlan::Tcp(_)) {
+    if flow.size.is_some() && !matches!(*flow.source, SourcePlan::Tcp(_)) {
         return Err("only a TCP transfer has a size".into());
     }
     if flow.stop <= flow.start {

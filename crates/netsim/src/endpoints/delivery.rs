@@ -112,7 +112,7 @@ impl Endpoints {
         let (answers, goes_on) = answer(&mut slot.ends[1], packet, (segments, place), time);
         if slot.awaited != u64::MAX && slot.ends[1].received() >= slot.awaited {
             slot.awaited = u64::MAX;
-            self.flows[slot.flow as usize].completed = Some(time);
+            self.flows[slot.flow as usize].completed = time;
         }
         if !answers {
             // Its acknowledgement waits.
@@ -214,7 +214,7 @@ impl Endpoints {
         slot.expected[to as usize] -= u32::from(slot.early[to as usize]);
         if to == End::Receiver && slot.ends[1].received() >= slot.awaited {
             slot.awaited = u64::MAX;
-            self.flows[slot.flow as usize].completed = Some(now);
+            self.flows[slot.flow as usize].completed = now;
         }
         self.pump(at, to);
         None

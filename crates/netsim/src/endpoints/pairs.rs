@@ -98,7 +98,7 @@ impl Endpoints {
                 network.engine.work(sent.into());
                 return self.arm_end(at, end);
             };
-            let (header, bytes) = (Header { ecn, ..flows[flow].headers[to as usize] }, bytes.max(1));
+            let (header, bytes) = (Header { ecn, ..flows[flow].headers()[to as usize] }, bytes.max(1));
             if to == End::Receiver {
                 let sent = &mut network.flows[flow].sent;
                 sent[0] += 1;

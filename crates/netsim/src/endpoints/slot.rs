@@ -114,7 +114,7 @@ impl Slots {
     #[must_use]
     pub fn new(flows: usize) -> Slots {
         let first_id = flows as u32;
-        let (slots, free, by_number) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (slots, free, by_number) = (Vec::with_capacity(flows), Vec::new(), BTreeMap::new());
         Slots { slots, free, by_number, next_id: first_id, first_id, lasting: 0 }
     }
 

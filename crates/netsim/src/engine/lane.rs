@@ -162,6 +162,12 @@ impl Lane {
     /// Adds one that comes before the last, if that is near enough.
     #[cold]
     fn insert(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
+        // Of those that are refused most would come before so many of the last block.
+        let start = self.end - self.end % BLOCK;
+        let first = if self.first / BLOCK == self.end / BLOCK { self.first } else { start };
+        if self.end - first >= STEPS && entry.before(&blocks.entries[self.end + 1 - STEPS]) {
+            return false;
+        }
         let (mut place, mut behind) = (self.end, 0);
         while place != self.first && entry.before(&blocks.entries[place]) {
             (place, behind) = (self.before(place, blocks), behind + 1);

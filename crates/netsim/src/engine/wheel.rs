@@ -214,8 +214,7 @@ impl Wheel {
         if self.bound > until {
             return None;
         }
-        let (present, added) = (self.present.last(), self.added.peek());
-        match (present, added) {
+        match (self.present.last(), self.added.peek()) {
             (Some(one), Some(other)) => Some(if one > other { one } else { other }),
             (one, other) => one.or(other),
         }
@@ -224,10 +223,7 @@ impl Wheel {
     /// Takes what [`head`](Wheel::head) has given.
     #[inline]
     pub fn pop(&mut self) -> Event {
-        let from_added = match (self.present.last(), self.added.peek()) {
-            (Some(one), Some(other)) => other > one,
-            (one, _) => one.is_none(),
-        };
+        let from_added = self.added.peek().is_some_and(|added| self.present.last().is_none_or(|one| added > one));
         let entry = if from_added { self.added.pop() } else { self.present.pop() };
         self.find_bound();
         entry.expect("an entry was there").event

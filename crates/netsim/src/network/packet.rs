@@ -6,6 +6,7 @@ use sluicegate_base::{Ecn, Time};
 use sluicegate_port::PortPacket;
 use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Flags, Plain, Segment};
+use std::mem::{replace, take};
 use std::ops::Deref;
 
 /// The ends of a flow.
@@ -49,7 +50,7 @@ pub struct SimPacket {
     pub header: Header,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
-    /// The link or line that it reaches next.
+    /// The link or line that it reaches next; of a place that is free, the next one that is.
     pub(crate) next: u32,
     /// When its source sent it.
     pub sent: Time,
@@ -289,9 +290,9 @@ impl PortPacket for QueuedPacket {
     }
 }
 
-/// How many packets are moved in no time when memory for more is needed, 8 MiB of them, and the most that memory is
-/// reserved for then, 1 GiB.
-const SMALL: usize = 1 << 17;
+/// How many packets are moved in no time when memory for more is needed, 256 KiB of them, and the most that memory is
+/// reserved for then, 1 GiB. What they are moved from leaves a hole, which may stay.
+const SMALL: usize = 1 << 12;
 const MAX_RESERVED: usize = 1 << 24;
 
 /// A place for each packet.
@@ -344,13 +345,14 @@ impl Segments {
 }
 
 /// Packets on their way, each in a numbered place that is used again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PacketPool {
     packets: Places<SimPacket>,
     segments: Segments,
     /// What datagrams carry, by their places; nothing where no end sends any.
     payloads: Vec<Vec<u8>>,
-    free: Vec<u32>,
+    /// The place that was given up last, and so on; `u32::MAX` when none is free.
+    free: u32,
 }
 
 impl PacketPool {
@@ -362,17 +364,19 @@ impl PacketPool {
             packets: Places { all: Vec::new(), capacity },
             segments: Segments(Places { all: Vec::new(), capacity }),
             payloads: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
         }
     }
 
     /// Takes a place for a packet: its number. There is what was last in it.
     #[inline(always)]
     pub fn take(&mut self) -> u32 {
-        if self.free.is_empty() {
-            self.grow();
+        let place = self.free;
+        match self.packets.all.get(place as usize) {
+            Some(packet) => self.free = packet.next,
+            None => return self.grow(),
         }
-        self.free.pop().unwrap_or_default()
+        place
     }
 
     /// Adds a packet; its number.
@@ -384,10 +388,10 @@ impl PacketPool {
     }
 
     #[cold]
-    fn grow(&mut self) {
+    fn grow(&mut self) -> u32 {
         let place = self.packets.all.len();
         self.packets.grow_to(place);
-        self.free.push(place as u32);
+        place as u32
     }
 
     /// Fetches the packet with this number.
@@ -416,10 +420,11 @@ impl PacketPool {
         place
     }
 
-    /// Gives a place up.
+    /// Gives a place up: what is in it but where the packet was to go stays there until the place is taken.
     #[inline(always)]
     pub fn release(&mut self, place: u32) {
-        self.free.push(place);
+        let next = replace(&mut self.free, place);
+        self.get(place).next = next;
     }
 
     /// The same of a packet that does not reach its end.
@@ -444,7 +449,7 @@ impl PacketPool {
     /// Takes what the packet in this place carries.
     #[inline(never)]
     pub fn unload(&mut self, place: u32) -> Vec<u8> {
-        self.payloads.get_mut(place as usize).map(std::mem::take).unwrap_or_default()
+        self.payloads.get_mut(place as usize).map(take).unwrap_or_default()
     }
 }
 
@@ -460,7 +465,7 @@ mod tests {
 
     #[test]
     fn what_a_packet_carries_goes_with_it() {
-        let mut pool = PacketPool::default();
+        let mut pool = PacketPool::with_capacity(2);
         let [a, b] = [0; 2].map(|_| pool.add(SimPacket::default()));
         pool.load(a, vec![1]);
         pool.load(b, vec![2, 3]);

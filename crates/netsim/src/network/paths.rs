@@ -74,7 +74,7 @@ impl Paths {
             SharedLine { line: DelayLine::default(), kind: Kind::new(plan_of), extras }
         };
         Paths {
-            legs: Vec::new(),
+            legs: Vec::with_capacity(plan.lines.len()),
             extras: BTreeMap::new(),
             kinds: Vec::new(),
             numbers: BTreeMap::new(),

@@ -5,6 +5,7 @@ use crate::counters::{FlowRow, FlowTotals, LinkRow, Outcome};
 use crate::network::packet::PacketPool;
 use crate::plan::Hop;
 use crate::workloads::Workloads;
+use sluicegate_base::Time;
 use sluicegate_tcp::connection::SendCounters;
 use std::mem::take;
 
@@ -28,7 +29,7 @@ impl Probes {
         let network = &mut workloads.ends.network.shared;
         let (packets, totals) = (take(&mut network.log.kept.rows), take(&mut network.flows));
         // Memory that nobody looks at any more is free for the rows.
-        network.packets = PacketPool::default();
+        network.packets = PacketPool::with_capacity(0);
         let outcome = self.rows(&workloads, totals);
         let Probes { queue, occupancy, state, flow_series, positions, .. } = self;
         Outcome { queue, occupancy, state, flow_series, positions, packets, ..outcome }
@@ -66,8 +67,9 @@ impl Probes {
         };
         let recent = super::recent_shares::recent_shares(network, &totals, &ends.plans);
         let flows = recent.into_iter().zip(totals).enumerate().map(|(at, (recent, mut totals))| {
+            let before = ends.before(at as u32);
             let (flow, plan, senders) = (&ends.flows[at], &ends.plans[at], workloads.counters(at as u32));
-            let since = |count: fn(&SendCounters) -> u64| count(&senders) - count(&flow.before);
+            let since = |count: fn(&SendCounters) -> u64| count(&senders) - count(&before.senders);
             let received = ends.received(at as u32, &totals);
             totals.queueing.0 += queueing[at];
             FlowRow {
@@ -77,7 +79,7 @@ impl Probes {
                 link: plan.path.iter().find_map(monitored),
                 start: plan.start,
                 base_rtt: flow.base_rtt,
-                completion: flow.completed.map(|time| time.since(plan.start)),
+                completion: (flow.completed != Time::NEVER).then(|| flow.completed.since(plan.start)),
                 totals,
                 retransmissions: since(|counters| counters.retransmissions),
                 timeouts: since(|counters| counters.timeouts),
@@ -86,7 +88,7 @@ impl Probes {
                 quench_responses: since(|counters| counters.quench_responses),
                 recent,
                 received,
-                past: flow.past,
+                past: before.past,
             }
         });
         let flows = flows.collect();
@@ -94,7 +96,7 @@ impl Probes {
         Outcome {
             segments: network.log.segments.rows(now),
             window: now.since(start),
-            whole: now.since(sluicegate_base::Time::ZERO),
+            whole: now.since(Time::ZERO),
             flows,
             links,
             groups,

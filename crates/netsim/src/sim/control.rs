@@ -62,7 +62,7 @@ impl Sim {
     pub fn set_source(&mut self, flow: usize, name: &str, value: &Raw) -> Result<(), String> {
         self.end_present();
         let flow = self.workloads.ends.flows.get_mut(flow).ok_or_else(|| format!("no such flow: {flow}"))?;
-        let source = flow.source.as_mut().ok_or(FIXED)?;
+        let source = flow.source().ok_or(FIXED)?;
         source.set(name, value)
     }
 
