@@ -14,7 +14,7 @@ use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::Vectors;
 use sluicegate_netsim::{QueuedPacket, SimPacket};
-use sluicegate_tcp::{Connection, Host, Segment, linux};
+use sluicegate_tcp::{Connection, Host, Segment};
 
 /// The most that a scenario may take. It is the same everywhere, so that a scenario is valid on every machine or none.
 const MOST: f64 = 8.0 * (1u64 << 30) as f64;
@@ -27,8 +27,7 @@ const FLOW: f64 = 1700.0;
 
 /// Bytes of the two ends of a connection.
 fn ends(host: Option<&Host>) -> f64 {
-    let boxed = if host.is_some_and(Host::is_linux) { linux::End::SENDER } else { 0 };
-    2.0 * (size_of::<Connection>() + boxed) as f64
+    2.0 * (size_of::<Connection>() + host.map_or(0, Connection::beside)) as f64
 }
 
 /// Bytes of the histogram of its delays for each power of two that they span, and how many more from so many packets on, as a

@@ -508,7 +508,7 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
     let stream = |purpose| Stream::new(seed, &format!("flow/{at}/{purpose}"));
     let mut rng = stream("clock");
     let mut phase = || Span(rng.below(host.rto.tick.0));
-    let mut ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
+    let mut ends = [Connection::opener(host, phase()), Connection::receiver(host, phase())];
     let typed = matches!(*flow.source, SourcePlan::Telnet(..));
     let mut jitter = None;
     match host.send_jitter {

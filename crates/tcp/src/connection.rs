@@ -3,6 +3,7 @@
 use crate::host::Host;
 use crate::segment::{Flags, Options, Plain, Segment};
 use crate::{linux, papers};
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Stream, Time};
 
 /// What a sender has counted.
@@ -51,7 +52,7 @@ impl Counters {
 }
 
 /// What those look at who debug congestion control.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Congestion {
     /// The congestion window in segments.
     pub cwnd: f64,
@@ -69,8 +70,11 @@ pub enum Connection {
     /// Of the papers' hosts.
     Papers(papers::End),
     /// Of Linux's.
-    Linux(linux::End),
+    Linux(Box<linux::End>),
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Connection>() == size_of::<papers::End>(), "an end's first tag tells the kind, too");
 
 macro_rules! of_each {
     ($self:ident, $end:ident => $what:expr) => {
@@ -82,9 +86,14 @@ macro_rules! of_each {
 }
 
 impl Connection {
-    /// Where the sending half of a papers' end begins in memory, as compilers lay it out: what is fetched ahead depends on it,
-    /// nothing else.
-    pub const SENDING: usize = papers::End::SENDING;
+    /// Bytes beside itself of an end of this host that has written, but for its controller and its queues.
+    #[must_use]
+    pub fn beside(host: &Host) -> usize {
+        match host.is_linux() {
+            true => size_of::<linux::End>() + linux::End::SENDER,
+            false => size_of::<papers::Sender>(),
+        }
+    }
 
     /// An established end of a connection. `phase` shifts the retransmission clock within a tick.
     #[must_use]
@@ -105,9 +114,18 @@ impl Connection {
         Connection::new(host, phase, false, !host.opens())
     }
 
+    /// The same of a connection that sends data to it alone: its application never writes.
+    #[must_use]
+    pub fn receiver(host: &Host, phase: Span) -> Connection {
+        match host.is_linux() || host.opens() || host.closing {
+            true => Connection::listener(host, phase),
+            false => Connection::Papers(papers::End::receiving(host)),
+        }
+    }
+
     fn new(host: &Host, phase: Span, opens: bool, open: bool) -> Connection {
         match host.is_linux() {
-            true => Connection::Linux(linux::End::new(host, phase, opens && !open, open)),
+            true => Connection::Linux(Box::new(linux::End::new(host, phase, opens && !open, open))),
             false => Connection::Papers(papers::End::new(host, phase, opens, open)),
         }
     }
@@ -289,6 +307,17 @@ impl Connection {
         (next < time).then_some(next)
     }
 
+    /// Where the sending half of a papers' end begins in memory, if it has one at work: what is fetched ahead depends on it,
+    /// nothing else.
+    #[inline(always)]
+    #[must_use]
+    pub fn half(&self) -> Option<&u64> {
+        match self {
+            Connection::Papers(end) => end.at_work().map(papers::Sender::first),
+            Connection::Linux(_) => None,
+        }
+    }
+
     /// The congestion window in segments.
     #[must_use]
     pub fn cwnd(&self) -> f64 {
@@ -299,7 +328,7 @@ impl Connection {
     #[must_use]
     pub fn congestion(&self) -> Congestion {
         match self {
-            Connection::Papers(end) => end.sender().congestion(),
+            Connection::Papers(end) => end.sender().map(papers::Sender::congestion).unwrap_or_default(),
             Connection::Linux(end) => end.congestion(),
         }
     }
@@ -308,7 +337,7 @@ impl Connection {
     #[must_use]
     pub fn counters(&self) -> SendCounters {
         match self {
-            Connection::Papers(end) => end.sender().counters(),
+            Connection::Papers(end) => end.sender().map(papers::Sender::counters).unwrap_or_default(),
             Connection::Linux(end) => end.counters(),
         }
     }
@@ -323,7 +352,7 @@ impl Connection {
     #[must_use]
     pub fn done(&self) -> bool {
         match self {
-            Connection::Papers(end) => end.sender().done(),
+            Connection::Papers(end) => end.sender().is_none_or(papers::Sender::done),
             Connection::Linux(end) => end.done(),
         }
     }
@@ -338,7 +367,7 @@ impl Connection {
     #[must_use]
     pub fn all_sent(&self) -> bool {
         match self {
-            Connection::Papers(end) => end.sender().all_sent(),
+            Connection::Papers(end) => end.sender().is_none_or(papers::Sender::all_sent),
             Connection::Linux(end) => end.all_sent(),
         }
     }
@@ -347,22 +376,5 @@ impl Connection {
     #[must_use]
     pub fn closed(&self) -> bool {
         of_each!(self, end => end.closed())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::params::TcpParams;
-    use crate::profiles::ProfileName;
-    use core::ptr;
-
-    /// What [`Connection::SENDING`] stands on.
-    #[test]
-    fn a_papers_end_begins_where_its_connection_does() {
-        let connection = Connection::established(&Host::new(&TcpParams::of(ProfileName::Ns2)), Span::ZERO);
-        let Connection::Papers(end) = &connection else { panic!("ns-2's hosts are of the papers") };
-        assert_eq!(ptr::from_ref(end).addr(), ptr::from_ref(&connection).addr());
-        assert_eq!(size_of::<Connection>(), size_of::<papers::End>(), "the end's first tag tells the kind, too");
     }
 }

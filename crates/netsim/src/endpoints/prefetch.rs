@@ -4,12 +4,11 @@
 //! time they need not be waited for. It changes nothing of a run but its time.
 
 use super::Endpoints;
-use super::slot::Slot;
+use super::slot::{Slot, Slots};
 use crate::counters::FlowTotals;
 use crate::engine::PacketEvent;
-use crate::network::packet::{End, Header, NONE};
+use crate::network::packet::Header;
 use prefetch_index::prefetch_index;
-use sluicegate_tcp::Connection;
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
 use std::slice;
@@ -17,8 +16,8 @@ use std::slice;
 /// From how many flows on it pays.
 pub const MANY: usize = 256;
 
-/// How many places of a lane ahead packets are fetched, and what they are about.
-const STEPS: [usize; 2] = [20, 8];
+/// How many places of a lane ahead packets are fetched, then what they are about, and at last what that refers to.
+const STEPS: [usize; 3] = [20, 14, 8];
 
 impl Endpoints {
     /// Fetches what follows in a lane of which a packet has just come.
@@ -28,16 +27,23 @@ impl Endpoints {
             return;
         }
         let shared = &mut self.network.shared;
-        let [packet, state] = STEPS.map(|step| shared.engine.following(event, step));
+        let [packet, state, half] = STEPS.map(|step| shared.engine.following(event, step));
         if let Some(place) = packet {
             shared.packets.prefetch(place);
         }
         if let Some(place) = state {
-            let header = shared.packets.get(place).header;
+            let header = &shared.packets.get(place).header;
             match event {
-                PacketEvent::Delivery => self.prefetch_end(&header),
+                PacketEvent::Delivery => self.slots.prefetch(header.slot),
                 PacketEvent::Arrival => prefetch_index(&shared.flows, header.flow as usize),
                 PacketEvent::Crossing => self.network.paths.prefetch(header.leg),
+            }
+        }
+        if let (PacketEvent::Delivery, Some(place)) = (event, half) {
+            let header = &shared.packets.get(place).header;
+            let sender = self.slots.of(header.slot).and_then(|slot| slot.ends[header.to as usize].half());
+            if let Some(first) = sender {
+                prefetch(first, 0..192);
             }
         }
     }
@@ -49,40 +55,22 @@ impl Endpoints {
             return;
         }
         let Some(packet) = self.network.links[link as usize].port.sending() else { return };
-        let (place, slot, flow, end) = (packet.place, packet.slot, packet.flow, packet.to);
+        let (place, slot, flow) = (packet.place, packet.slot, packet.flow);
         self.network.shared.packets.prefetch(place);
         const { assert!(offset_of!(FlowTotals, sent) == 0) };
         prefetch(&self.network.shared.flows[flow as usize].sent[0], 0..offset_of!(FlowTotals, drops));
-        if let Some(slot) = self.slots.of(slot) {
-            slot.prefetch(end);
-        }
-    }
-
-    /// Fetches one end of a connection.
-    #[inline(always)]
-    fn prefetch_end(&self, header: &Header) {
-        if header.slot != NONE {
-            if let Some(slot) = self.slots.of(header.slot) {
-                slot.prefetch(header.to);
-            }
-        }
+        self.slots.prefetch(slot);
     }
 }
 
-impl Slot {
-    /// Fetches what all packets need, and the half of one end that is mostly used.
+impl Slots {
+    /// Fetches the connection in this slot, if there is one.
     #[inline(always)]
-    fn prefetch(&self, end: End) {
-        let start = offset_of!(Slot, ends) + end as usize * size_of::<Connection>();
-        let half = match end {
-            End::Sender => start + Connection::SENDING..start + Connection::SENDING + 192,
-            End::Receiver => start + 64..start + Connection::SENDING,
-        };
-        const { assert!(offset_of!(Slot, headers) == 0 && offset_of!(Header, flow) == 0) };
-        let first = &self.headers[0].flow;
-        prefetch(first, 0..128);
-        prefetch(first, start..start + 1);
-        prefetch(first, half);
+    fn prefetch(&self, slot: u32) {
+        if let Some(slot) = self.of(slot) {
+            const { assert!(offset_of!(Slot, headers) == 0 && offset_of!(Header, flow) == 0) };
+            prefetch(&slot.headers[0].flow, 0..size_of::<Slot>());
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// A connection. The first end is its flow's sender; of connections that come and go it answers, and the second end has
 /// opened it: what users wait for comes from the sender to the receiver, as the data of any flow.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Slot {
     /// What its packets begin with, by the end that they lead to.
     pub headers: [Header; 2],
@@ -45,7 +45,7 @@ pub struct Slot {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Slot>() == 768, "each flow has one");
+const _: () = assert!(size_of::<Slot>() == 320, "each flow has one");
 
 /// What connections that come and go have of their own.
 pub struct Transient {

@@ -8,7 +8,7 @@ use super::receive::Receiver;
 use super::send::Sender;
 use crate::host::Host;
 use crate::segment::{Flags, Plain, Segment};
-use core::mem::offset_of;
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Stream, Time};
 
 /// How far the connection has come. The tag comes first in [`End`] and is as wide as any there, so that it tells which end a
@@ -34,14 +34,12 @@ enum State {
     NeverOpened,
 }
 
-/// One end of a connection. Its fields lie in this order, for the sake of ends that only send or only receive: one half
-/// of those is never looked at.
+/// One end of a connection.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(32))]
 pub struct End {
     state: State,
-    /// Whether the sending half has ever had anything to do, and the receiving half.
-    sends: bool,
+    /// Whether the receiving half has ever had anything to do.
     receives: bool,
     /// Whether it closes by itself after the other end.
     follows: bool,
@@ -49,16 +47,15 @@ pub struct End {
     ecn: bool,
     heeds_quench: bool,
     receiver: Receiver,
-    sender: Sender,
+    /// The sending half, once it has ever had anything to do, and until then. One that only receives has none.
+    sender: Option<Box<Sender>>,
+    waiting: Option<Box<Sender>>,
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<End>() == 320, "five cache lines");
+const _: () = assert!(size_of::<End>() == 96, "each flow has two");
 
 impl End {
-    /// Where its sending half begins in memory; its state and its receiving half come before.
-    pub const SENDING: usize = offset_of!(End, sender);
-
     /// The end that opens a connection when its application first writes, the one that waits for it, or one that is open.
     #[must_use]
     pub fn new(host: &Host, phase: Span, opens: bool, open: bool) -> End {
@@ -67,23 +64,49 @@ impl End {
             true => State::Idle,
             false => State::Listening,
         };
+        End { state, waiting: Some(Box::new(Sender::new(host, phase))), ..End::receiving(host) }
+    }
+
+    /// One that is open and sends nothing but acknowledgements: it has no sending half.
+    #[must_use]
+    pub fn receiving(host: &Host) -> End {
         End {
-            state,
+            state: State::Open,
             ecn: host.answers_marks(),
             closing: host.closing,
             follows: true,
             heeds_quench: host.source_quench,
-            sends: false,
             receives: false,
-            sender: Sender::new(host, phase),
             receiver: Receiver::new(host),
+            sender: None,
+            waiting: None,
         }
+    }
+
+    /// The sending half, which has something to do.
+    fn sending(&mut self) -> Option<&mut Sender> {
+        if self.sender.is_none() {
+            self.sender = self.waiting.take();
+        }
+        self.sender.as_deref_mut()
+    }
+
+    /// The sending half, be there anything to do or not.
+    fn half(&mut self) -> Option<&mut Sender> {
+        self.sender.as_deref_mut().or(self.waiting.as_deref_mut())
+    }
+
+    /// The timeout as it stands.
+    fn timeout(&mut self) -> Span {
+        self.half().map_or(Span::ZERO, |sender| sender.timeout())
     }
 
     /// From now on what it sends as its window allows waits for a random time up to `most`, as in ns-2; what does not wait
     /// there does not wait here.
     pub fn set_send_jitter(&mut self, most: Span, rng: Stream) {
-        self.sender.set_send_jitter(most, rng);
+        if let Some(sender) = self.half() {
+            sender.set_send_jitter(most, rng);
+        }
     }
 
     /// Whether it is open. The methods named for that are for an end that is, the others for any.
@@ -99,13 +122,16 @@ impl End {
             State::Idle => self.state = State::Calling { tries: 0, expired: Time::NEVER },
             _ => {}
         }
-        self.sends = true;
-        self.sender.write(bytes);
+        if let Some(sender) = self.sending() {
+            sender.write(bytes);
+        }
     }
 
     /// The application writes no more: what was never sent is forgotten.
     pub fn stop(&mut self) {
-        self.sender.stop();
+        if let Some(sender) = &mut self.sender {
+            sender.stop();
+        }
     }
 
     /// The application writes no more. A host that closes connections then ends the stream after what was written, and
@@ -127,8 +153,9 @@ impl End {
 
     /// The stream ends after what was written.
     fn end(&mut self) {
-        self.sends = true;
-        self.sender.close();
+        if let Some(sender) = self.sending() {
+            sender.close();
+        }
     }
 
     /// A segment of the other end arrives, with the whole of it; `ce`: its packet was marked on the way; `label`: what queues
@@ -166,8 +193,8 @@ impl End {
                 self.on_data(segment, ce, label, now);
             }
         }
-        if self.sends && segment.flags.has(Flags::ACK) {
-            self.sender.on_ack(segment, whole, now);
+        if let (Some(sender), true) = (&mut self.sender, segment.flags.has(Flags::ACK)) {
+            sender.on_ack(segment, whole, now);
         }
     }
 
@@ -186,7 +213,7 @@ impl End {
     #[inline(never)]
     fn on_data(&mut self, segment: &Plain, ce: bool, label: u32, now: Time) {
         self.receiver.on_data(segment, ce, label, now);
-        if self.follows && self.receiver.finished() && self.sender.done() {
+        if self.follows && self.receiver.finished() && self.sender.as_ref().is_none_or(|sender| sender.done()) {
             self.end();
         }
     }
@@ -202,7 +229,9 @@ impl End {
         };
         if segment.flags.has(Flags::ACK) {
             self.state = State::Open;
-            self.sender.opened((sent != Time::NEVER).then_some(sent), now);
+            if let Some(sender) = self.half() {
+                sender.opened((sent != Time::NEVER).then_some(sent), now);
+            }
         }
         true
     }
@@ -216,11 +245,13 @@ impl End {
             State::Answered { sent } if !answer => self.state = State::Answering { again: true, sent },
             State::Called { tries, deadline } if answer => {
                 self.state = State::Open;
-                let sent = Time(deadline.0.saturating_sub(self.sender.timeout().0));
-                self.sender.opened((tries == 1).then_some(sent), now);
-                if !self.sender.wants() {
-                    self.receives = true;
-                    self.receiver.owe();
+                let sent = Time(deadline.0.saturating_sub(self.timeout().0));
+                if let Some(sender) = self.half() {
+                    sender.opened((tries == 1).then_some(sent), now);
+                    if !sender.wants() {
+                        self.receives = true;
+                        self.receiver.owe();
+                    }
                 }
             }
             _ => {}
@@ -231,7 +262,9 @@ impl End {
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
         if self.heeds_quench && matches!(self.state, State::Open | State::Answered { .. }) {
-            self.sender.on_quench();
+            if let Some(sender) = self.half() {
+                sender.on_quench();
+            }
         }
     }
 
@@ -239,11 +272,15 @@ impl End {
     pub fn on_timer(&mut self, now: Time) {
         if let State::Called { deadline, tries, .. } = self.state {
             if now >= deadline {
-                self.sender.back_off(tries.into());
+                if let Some(sender) = self.half() {
+                    sender.back_off(tries.into());
+                }
                 self.state = State::Calling { tries, expired: now };
             }
         }
-        self.sender.on_timer(now);
+        if let Some(sender) = &mut self.sender {
+            sender.on_timer(now);
+        }
         self.receiver.on_timer(now);
     }
 
@@ -251,7 +288,7 @@ impl End {
     /// event until there is none.
     #[inline(always)]
     pub fn poll_open<'a>(&mut self, now: Time, segment: &mut Plain, whole: impl FnOnce() -> &'a mut Segment) -> bool {
-        if self.sends && self.sender.poll_into(now, segment) {
+        if self.sender.as_mut().is_some_and(|sender| sender.poll_into(now, segment)) {
             if self.receives {
                 self.receiver.acknowledged();
                 self.receiver.fill(segment, whole);
@@ -267,7 +304,7 @@ impl End {
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
-        !self.sends && self.is_open()
+        self.sender.is_none() && self.is_open()
     }
 
     /// Whether it has nothing to receive but acknowledgements: then its one timer is the sender's.
@@ -281,7 +318,7 @@ impl End {
     #[inline(always)]
     #[must_use]
     pub fn open_may_send(&self) -> bool {
-        (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
+        self.sender.as_ref().is_some_and(|sender| sender.may_send()) || (self.receives && self.receiver.owes())
     }
 
     /// The next segment to send while the connection opens.
@@ -294,11 +331,13 @@ impl End {
     ) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
-            State::Calling { .. } if !self.sender.may_call(now) => return false,
             State::Calling { tries, expired } => {
+                if !self.half().is_some_and(|sender| sender.may_call(now)) {
+                    return false;
+                }
                 // The timer runs from its expiry on, also where the host waits before it sends.
                 let since = if expired == Time::NEVER { now } else { expired };
-                self.state = State::Called { tries: tries + 1, deadline: since + self.sender.timeout() };
+                self.state = State::Called { tries: tries + 1, deadline: since + self.timeout() };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
             State::Answering { again, .. } => {
@@ -316,7 +355,7 @@ impl End {
     #[must_use]
     #[inline(always)]
     pub fn open_timer(&self) -> Time {
-        let mut next = if self.sends { self.sender.deadline() } else { Time::NEVER };
+        let mut next = self.sender.as_ref().map_or(Time::NEVER, |sender| sender.deadline());
         if self.receives {
             next = next.min(self.receiver.deadline());
         }
@@ -333,10 +372,17 @@ impl End {
         }
     }
 
-    /// The sending half.
+    /// The sending half, if it has one.
     #[must_use]
-    pub fn sender(&self) -> &Sender {
-        &self.sender
+    pub fn sender(&self) -> Option<&Sender> {
+        self.sender.as_deref().or(self.waiting.as_deref())
+    }
+
+    /// The same if it has ever had anything to do.
+    #[inline(always)]
+    #[must_use]
+    pub fn at_work(&self) -> Option<&Sender> {
+        self.sender.as_deref()
     }
 
     /// Bytes of the other end's stream received in order.
@@ -354,6 +400,7 @@ impl End {
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
-        matches!(self.state, State::NeverOpened) || (self.sender.finished() && self.receiver.finished())
+        let finished = |sender: &Box<Sender>| sender.finished() && self.receiver.finished();
+        matches!(self.state, State::NeverOpened) || self.sender.as_ref().is_some_and(finished)
     }
 }

@@ -22,3 +22,4 @@ mod send;
 mod send_core;
 
 pub use end::End;
+pub use send::Sender;

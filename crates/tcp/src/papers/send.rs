@@ -321,6 +321,12 @@ impl Sender {
         self.core.rtt.back_off_opening(tries);
     }
 
+    /// What it has first in memory.
+    #[must_use]
+    pub fn first(&self) -> &u64 {
+        &self.core.una
+    }
+
     /// The congestion window in segments.
     #[must_use]
     pub fn cwnd(&self) -> f64 {

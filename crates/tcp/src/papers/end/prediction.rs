@@ -67,7 +67,7 @@ fn run(host: &Host, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) 
     for end in &mut ends {
         let Connection::Papers(end) = end else { panic!("the host is of the papers") };
         if !predicts {
-            end.sender.predict_nothing();
+            end.half().expect("it may send").predict_nothing();
             end.receiver.predict_nothing();
         }
     }
