@@ -24,6 +24,7 @@ WEIGHTS = {
     "5.4": "may be considered",
     "6.1": "not in Fig. 4: important",
     "6.2": "must be considered",
+    "7.1": "not in Fig. 4: may be evaluated",
     "7.2": "must be considered",
     "8.2.2": "not in Fig. 4: can be used",
     "8.2.3": "not in Fig. 4: can be used",
@@ -71,7 +72,7 @@ TABLE = """
 4.1 | should | describe the setup, with versions | done | summary.json and the report
 4.1 | may | make setup and results public | done | the page of all results; the package
 4.1 | should | real systems, or event-driven simulation | done | simulation
-4.2 | should | queue-level metrics besides: utilization, delay, size of the queue, drops and marks, and what is the discipline's own | partly | rows `link`, and those of phases: utilisation, delay, losses and marks; neither the size of the queue nor what is the discipline's own
+4.2 | should | queue-level metrics besides: utilization, delay, size of the queue, drops and marks, and what is the discipline's own | done | rows `link`: utilisation, delay, losses, marks, the mean and the greatest length of the queue, and the discipline's own average, if it keeps one; rows of phases without the last three
 4.2 | must | an evaluation primarily by end-to-end metrics | done | the overview has those of flows, but for the delay in a phase and the loss of ACKs
 4.3 | must | compare by performance and by deployment | partly | What each discipline needs; deployment is not scored
 4.3.1 | should | compare in the scenarios of Section 13 | done | all of its scenarios
@@ -84,7 +85,7 @@ TABLE = """
 4.3.2 | must | compare by parameter sensitivity, auto-tuning and cost | partly | `targets` and What each discipline needs; nothing is scored
 4.4 | should | no undue advantage to flows with small packets | done | `packet-sizes` shows it
 4.4 | may | mild congestion, half of the flows with packets of 500 bytes; metrics of 6.3 | done | `packet-sizes`
-4.4 | may | the same in both directions | not done |
+4.4 | may | the same in both directions | done | `packet-sizes-both-ways`
 4.5 | must | discuss and describe ECN support | text | What each discipline needs; the reference of disciplines
 4.5 | may | repeat Section 6.2 with ECN | done | `ecn`, beside `round-trips`
 4.6 | must | discuss scheduling with the discipline | partly | `scheduling` runs it in two classes; the reference says which disciplines schedule
@@ -96,7 +97,7 @@ TABLE = """
 5.1.2 | must | the short one starts in steady state | done | after the warm-up
 5.1.2 | may | its completion time | done | `initial-windows`
 5.2 | must | one CUBIC transfer | done | `aggressive`; beside NewReno in `aggressive-friendly`
-5.2 | may | other aggressive controls | not done | `--set flows.*.algorithm=bbr` runs one
+5.2 | may | other aggressive controls | done | `aggressive-bbr`; any other by `--set flows.*.algorithm=bbr3`
 5.3 | must | a UDP flow above the capacity | done | `unresponsive`
 5.3 | must | a UDP flow of half to all of the capacity beside NewReno | done | `unresponsive-friendly`
 5.4 | may | LEDBAT beside NewReno, target 5 ms, gain 10 | done | `less-than-best-effort`
@@ -109,7 +110,7 @@ TABLE = """
 6.2 | must | the same congestion control for both | done | `round-trips`
 6.3 | must | both goodputs, their ratio, and the drop rate of each | done | `round-trips`, `ecn`, `packet-sizes`
 7.1 | should | bring bursts under control: neither peaks of delay nor many drops of flows that go on | partly | `bursts-1` to `bursts-4` have the 99th percentile of delay and the losses of each kind of traffic; what is enough of both is not judged
-7.1 | may | the influence of the buffer's size | not done | `--set queue.limit=40 --only 7.2` shows it
+7.1 | may | the influence of the buffer's size | done | `bursts-buffers`: half to four times the bandwidth-delay product
 7.2 | must | web, CBR, bursty video and bulk in four mixes | done | `bursts-1`, `bursts-2`, `bursts-3`, `bursts-4`
 7.2 | should | six connections, initial window 10; pages of 50 objects of 1 kB at least | done | `bursts-1` to `bursts-4`
 7.2 | may | latency, jitter and completion time | done | `bursts-1` to `bursts-4`
@@ -124,8 +125,8 @@ TABLE = """
 8.2.6 | must | compare with Drop Tail | done | `drop_tail` is run beside
 8.2.6 | should | a document on performance and deployment beside Drop Tail | text | Which should I use?, and the page of all results
 8.2.6 | may | variations during slow start | not done |
-8.2.6 | may | realistic patterns of capacity | not done | not in the suite; `lte` and `wifi` have traces
-8.2.6 | may | bursts under varying capacity | not done |
+8.2.6 | may | realistic patterns of capacity | done | `varying-capacity-radio`: traces of LTE and Wi-Fi
+8.2.6 | may | bursts under varying capacity | done | `varying-capacity-bursts`
 8.3 | should | a theory of the control law and its stability, also of what tunes itself | partly | for RED, PI and CHOKe; sensitivity to targets in `targets`
 8.3 | must | signals that do not work against the dynamics of the transports | partly | loss synchronization, and intervals between losses, beside the goodput of Reno, CUBIC, LEDBAT and Prague; nothing is judged
 8.3 | should | stability where a path has several queues | done | `two-queues`
@@ -135,7 +136,7 @@ TABLE = """
 9.2 | recommended | mild congestion in both | done | `both-ways`
 9.2 | must | the metrics of 8.2 for each direction | done | `both-ways`: rows down and up, and of both links
 9.2 | should | whether control packets are lost more often | done | `both-ways`: SYNs, ACKs, and datagrams as of DNS
-9.2 | may | the mix of 9.1 in both directions | not done |
+9.2 | may | the mix of 9.1 in both directions | done | `traffic-mix-both-ways`
 10.2 | may | flows A over two queues, B over the second, equally many, mild congestion | done | `two-queues`: three and three
 10.2 | may | the same scheme; with other values; two schemes | done | `two-queues`: the same at both, another target at the second, PIE or Drop Tail there
 10.2 | may | other levels of congestion | not done | `--set flows.*.count=7 --only 10.2` runs one

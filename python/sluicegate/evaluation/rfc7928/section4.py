@@ -37,6 +37,16 @@ SCENARIOS = (
         (Number("1500 B", "over_first"), Number("500 B", "loss_ratio"), Number("1500 B", "loss_ratio")),
     ),
     Scenario(
+        "packet-sizes-both-ways", "4.4", "Small and large packets both ways",
+        "The transfers of packet-sizes in each direction (9.2), so that acknowledgements stand beside packets of 500 "
+        "and 1500 bytes in both queues.",
+        lambda settings: {
+            f"{size} {way}": transfers(MILD // 2, packet_size=size, direction=direction)
+            for way, direction in (("down", "forward"), ("up", "reverse")) for size in ("500 B", "1500 B")
+        },
+        (Number("500 B down", "loss_ratio"), Number("1500 B down", "loss_ratio"), Number("1500 B down", "over_first")),
+    ),
+    Scenario(
         "ecn", "4.5", "Interaction with ECN",
         "The transfers of Section 6.2 with ECN, under disciplines that mark as far as they can. Set beside "
         "round-trips, it shows what marks spare to hosts that halve for a mark as for a loss, and whether they make "

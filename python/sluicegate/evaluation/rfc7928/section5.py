@@ -53,6 +53,13 @@ SCENARIOS = (
         (Number("CUBIC", "over_first"), Number("NewReno", "delay_mean_ns")),
     ),
     Scenario(
+        "aggressive-bbr", "5.2", "BBR beside TCP-friendly sender",
+        "A transfer with BBR's first version, which heeds no single loss, shares the link with a NewReno transfer. Few "
+        "disciplines keep it from taking most of the link.",
+        lambda settings: {"NewReno": transfers(), "BBR": transfers(algorithm="bbr", initial_window=10)},
+        (Number("BBR", "over_first"), Number("NewReno", "delay_mean_ns")),
+    ),
+    Scenario(
         "unresponsive", "5.3", "Unresponsive sender above the capacity",
         "A UDP flow sends 12 Mbit/s into the 10 Mbit/s of the link. All that a discipline can do is to keep the "
         "queue short: at least a sixth of the packets is lost.",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..._generated import Source
 from ...reproduce import Settings
-from ..suite import Number, Scenario
+from ..suite import LINK, Number, Scenario
 from .traffic import browser, cbr, transfers, video
 
 WEB, CBR = Number("web", "page_mean_s"), Number("CBR", "delay_p99_ns")
 VIDEO = Number("video", "loss_ratio")
+
+BUFFERS = (42, 83, 166, 332)
+"""Packets: half of the product of rate and round trip, and up to four times."""
 
 
 def mix(*more: str) -> Callable[[Settings], dict[str, Source]]:
@@ -43,5 +47,16 @@ SCENARIOS = (
         "The traffic of case III and a NewReno transfer without end. The frames of the video meet a queue that is "
         "never empty.",
         mix("video", "bulk"), (VIDEO, WEB),
+    ),
+    Scenario(
+        "bursts-buffers", "7.1", "Bursts IV with other buffers",
+        "The traffic of case IV with buffers of half to four times the product of rate and round trip. What a larger "
+        "buffer saves of a burst it costs in delay, unless the discipline keeps the queue short.",
+        mix("video", "bulk"), (VIDEO, WEB, CBR),
+        points={f"{limit} packets": () for limit in BUFFERS},
+        axis="Buffer",
+        at={f"{limit} packets": {"queue": replace(LINK, limit=limit)} for limit in BUFFERS},
+        drawn=("bulk",),
+        drawing="curve",
     ),
 )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
-from ..._generated import Dumbbell
+from ..._generated import Dumbbell, Source
 from ...papers.disciplines.workloads import Workload
 from ...reproduce import Settings
 from ..phases import Phases
 from ..suite import LINK, RATE_BPS, Number, Scenario
+from . import section7
 from .traffic import transfers
 
 STORED = 2 * LINK.limit
@@ -53,7 +55,15 @@ def varying_level(settings: Settings) -> list[tuple[float, str, str | int]]:
     return [(time, "flows.0.count", counts[number]) for time, number in TURNS.begins(settings)]
 
 
-def varying_capacity(name: str, length_s: float, words: str, sample_s: float | None = None) -> Scenario:
+def friendly(settings: Settings) -> dict[str, Source]:
+    """Mild congestion."""
+    return {"NewReno": transfers(MILD)}
+
+
+def varying_capacity(
+    name: str, length_s: float, words: str, sample_s: float | None = None, *, title: str = "", about: str = "",
+    flows: Callable[[Settings], Mapping[str, Source]] = friendly, matters: tuple[Number, ...] = ALL,
+) -> Scenario:  # fmt: skip
     """Sec. 8.2.6. The rate changes during the run, and disciplines are told of it."""
     rates = (WIDE, NARROW)
     phases = Phases(tuple(f"{rate} Mbit/s" for rate in rates), tuple(1e6 * rate for rate in rates), length_s)
@@ -63,11 +73,12 @@ def varying_capacity(name: str, length_s: float, words: str, sample_s: float | N
         return [(time, "network.rate", f"{rates[number]} Mbit/s") for time, number in begins]
 
     return Scenario(
-        name, "8.2.6", f"Varying available capacity, phases of {words}",
-        f"The link has {WIDE} and {NARROW} Mbit/s in turn, {words} each, under {MILD} NewReno transfers without end. A "
-        "discipline is to drain its queue soon after the capacity falls, and to fill the link soon after it rises.",
-        lambda settings: {"NewReno": transfers(MILD)},
-        (*ALL, Number(phases.names[1], "delay_p99_ns")),
+        name, "8.2.6", title or f"Varying available capacity, phases of {words}",
+        about or f"The link has {WIDE} and {NARROW} Mbit/s in turn, {words} each, under {MILD} NewReno transfers "
+        "without end. A discipline is to drain its queue soon after the capacity falls, and to fill the link soon "
+        "after it rises.",
+        flows,
+        (*matters, Number(phases.names[1], "delay_p99_ns")),
         network=Dumbbell(rate=f"{WIDE} Mbit/s", delay="0 s", access_rate="1 Gbit/s"),
         link=Workload("", f"{WIDE} Mbit/s", queue=200, limit=833, rtt="125 ms", flows=MILD),
         phases=phases,
@@ -94,4 +105,20 @@ SCENARIOS = (
     ),
     varying_capacity("varying-capacity", PHASE_S, "20 s"),
     varying_capacity("varying-capacity-fast", FAST_S, "100 ms", sample_s=0.01),
+    varying_capacity(
+        "varying-capacity-bursts", PHASE_S, "20 s", title="Varying available capacity, with bursts",
+        about=f"The traffic of bursts-4 on a link of {WIDE} and {NARROW} Mbit/s in turn, 20 s each. Bursts that pass "
+        "the fast link meet a queue on the slow one.",
+        flows=section7.mix("video", "bulk"), matters=(section7.VIDEO, section7.WEB),
+    ),
+    Scenario(
+        "varying-capacity-radio", "8.2.6", "Available capacity as of radio links",
+        f"{MILD} NewReno transfers over a link whose rate follows the package's traces of LTE and of Wi-Fi, scaled to "
+        "10 Mbit/s on average. Disciplines do not hear of the changes, as in a phone or an access point.",
+        friendly, ALL,
+        network=Dumbbell(trace="lte", trace_mean=LINK.rate, delay="1 ms", access_rate="100 Mbit/s"),
+        points={"LTE": (), "Wi-Fi": (("network.trace", "wifi"),)},
+        axis="Trace",
+        apart=True,
+    ),
 )  # fmt: skip

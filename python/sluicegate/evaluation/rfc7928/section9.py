@@ -21,6 +21,14 @@ def mix(settings: Settings) -> dict[str, Source]:
     return calls | users | {"CBR": cbr("1 Mbit/s"), "video": stream(), "bulk": transfers(5)}
 
 
+def mix_both_ways(settings: Settings) -> dict[str, Source]:
+    """Sec. 9.2: the mix of Sec. 9.1 in both directions, with the call that it has."""
+    back: dict[str, Any] = {"direction": "reverse"}
+    users: dict[str, Source] = {f"web {number} back": browser(**back) for number in range(1, 7)}
+    others: dict[str, Source] = {"CBR back": cbr("1 Mbit/s", **back), "video back": stream(**back)}
+    return mix(settings) | users | others | {"bulk back": transfers(5, **back)}
+
+
 def both_ways(settings: Settings) -> dict[str, Source]:
     """Sec. 9.2: mild congestion in both directions, and requests of one packet."""
     asks: dict[str, Any] = {"size": 1, "start": f"{settings.warmup_s} s", "spread": f"{0.9 * settings.measured_s} s"}
@@ -70,6 +78,17 @@ SCENARIOS = (
         ),
         packets=True,
         drawn=("down", "up"),
+    ),
+    Scenario(
+        "traffic-mix-both-ways", "9.2", "Traffic mix both ways",
+        "The mix of Section 9.1 in each direction. Requests, acknowledgements and speech wait behind the other "
+        "direction's pages and transfers.",
+        mix_both_ways,
+        (
+            Number("VoIP", "delay_p99_ns"), Number("VoIP back", "delay_p99_ns"), Number("web 1", "page_mean_s"),
+            Number("bulk", "goodput_bps"),
+        ),
+        drawn=("VoIP", "VoIP back", "web 1", "bulk"),
     ),
     Scenario(
         "two-queues", "10.2", "Two queues in a row",
