@@ -23,6 +23,7 @@ from sluicegate.envelopes.promises import BOUND, LATE_NS, PROMISES, TARGET, prom
 from sluicegate.evaluation.envelope import page
 from sluicegate.evaluation.envelope.grid import (
     FULL,
+    IN_PYTHON,
     MS,
     PACKET,
     PACKET_BITS,
@@ -81,6 +82,19 @@ def test_a_cell_lasts_as_long_as_its_flows_need_and_costs_no_more_than_allowed()
             if not isinstance(seconds, str):
                 assert 2 * seconds * cell.rate_bps / PACKET_BITS <= grid.most * 1.001
                 assert cell.share * PACKET <= WINDOW
+
+
+@pytest.mark.parametrize(
+    ("grid", "part", "windows", "packets", "fastest_moved"),
+    [(FULL, 1, 5, 0, 3.16e9), (QUICK, 1, 4, 5, 1e9), (FULL, IN_PYTHON, 5, 19, 316e6), (QUICK, IN_PYTHON, 4, 19, 100e6)],
+)
+def test_cells_that_are_not_measured_are_those_of_the_manual(
+    grid: Grid, part: float, windows: int, packets: int, fastest_moved: float
+) -> None:
+    came = [warmup_s(cell, part * grid.most) for cell in grid.cells()]
+    assert (came.count("windows"), came.count("packets")) == (windows, packets)
+    row = [cell.rate_bps for cell in grid.row() if not isinstance(warmup_s(cell, part * grid.most_moved), str)]
+    assert max(row) == fastest_moved
 
 
 def test_values_are_moved_in_their_unit() -> None:

@@ -36,7 +36,8 @@ LINK = Workload("", "10 Mbit/s", queue=20, limit=83, rtt="125 ms", flows=14)
 leaves the choice); targets are a quarter of it, 24 ms."""
 
 MOST_PACKETS = 2_000_000
-"""Of the table of single packets: an event each, four of them for a packet of data and its acknowledgement."""
+"""Of the table of single packets in the suite's own length: an event each, four of them for a packet of data and its
+acknowledgement. `both-ways` has the most, 1.5 million."""
 
 TABLES = ("metrics", "transfers", "distributions")
 DRAWN_ONCE = ("courses",)
@@ -146,7 +147,8 @@ class Scenario:
 
     def text(self, settings: Settings) -> str:
         """The scenario as TOML, without discipline and length."""
-        packets: dict[str, Any] = {"packets": MOST_PACKETS} if self.packets else {}
+        longer = max(1.0, settings.duration_s / FULL.duration_s)
+        packets: dict[str, Any] = {"packets": round(longer * MOST_PACKETS)} if self.packets else {}
         text = scenario(self.network, list(self.flows(settings).values()), duration="1 s", exchanges=True, **packets)
         changes = (
             f'[[changes]]\ntime = "{1000 * time:.12g} ms"\nkey = "{key}"\nvalue = {json.dumps(value)}\n'

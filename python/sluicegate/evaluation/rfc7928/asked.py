@@ -40,6 +40,7 @@ WEIGHTS = {
 
 TABLE = """
 1.1 | should | assess a discipline in a variety of scenarios | done | every scenario
+1.1 | should | aim at much goodput and little delay both | partly | shown of each discipline in every scenario, not judged
 1.2 | should | compare with Drop Tail, its buffer the bandwidth-delay product | done | `drop_tail` is run beside every discipline, with 83 packets
 2 | must | consider what less delay costs in goodput | done | both beside each other, in every scenario
 2.1 | may | flow completion times | done | `initial-windows`, `both-ways`; of transfers of 50 and of one packet only
@@ -58,12 +59,13 @@ TABLE = """
 2.7 | should | the same periods for all schemes | done | a second for all
 2.7 | recommended | delays of each packet | partly | for all groups of flows; for phases samples of the queue
 2.7 | should | distribution functions of the metrics | done | goodput of flows by the second, delays, losses by the second, completion and page load times: the table `distributions`. Goodput and delays are drawn, but not of scenarios that are run at several points
-2.7 | may | the course over time where parameters vary | done | `varying-congestion`, `varying-capacity`; for `varying-capacity-fast` within one cycle, the mean of all
+2.7 | may | the course over time where parameters vary | done | `varying-congestion`, `varying-capacity`; for `varying-capacity-fast` within one cycle, the mean of all; none of `varying-capacity-radio`
 2.7 | may | graphs of delay and goodput with ellipses | done | every scenario but those over round trips and targets, which have curves
 3.1 | should | symmetric and asymmetric bottlenecks | done | `asymmetric`; all others are symmetric
 3.1 | should | asymmetric: traffic both ways, the discipline in one direction only | done | `asymmetric`, down only and up only
 3.1 | may | the discipline in both directions | done | `asymmetric`, both; `both-ways`
 3.1 | should | the effect of drops on acknowledgements, and on performance | done | `asymmetric`, `both-ways`: loss of ACKs beside goodput and completion times
+3.1 | should | attention to the topology where schemes are compared | done | all disciplines meet the same networks, `asymmetric` and `two-queues` among them
 3.2 | should | choose the buffer with care; it may be the bandwidth-delay product | done | that product, 83 packets, for all disciplines; with the round trip of most flows, not the largest one of `round-trips`
 3.2 | must | justify the buffer's size | done | What the RFC leaves open
 3.2 | should | the same buffer across the tests | partly | for all disciplines, and 83 packets everywhere but where the link is ten times as fast (8.2.6), ten times as much
