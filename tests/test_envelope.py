@@ -86,7 +86,7 @@ def test_a_cell_lasts_as_long_as_its_flows_need_and_costs_no_more_than_allowed()
 
 @pytest.mark.parametrize(
     ("grid", "part", "windows", "packets", "fastest_moved"),
-    [(FULL, 1, 5, 0, 3.16e9), (QUICK, 1, 4, 5, 1e9), (FULL, IN_PYTHON, 5, 19, 316e6), (QUICK, IN_PYTHON, 4, 19, 100e6)],
+    [(FULL, 1, 5, 0, 3.16e9), (QUICK, 1, 4, 5, 1e9), (FULL, IN_PYTHON, 5, 10, 1e9), (QUICK, IN_PYTHON, 4, 11, 316e6)],
 )
 def test_cells_that_are_not_measured_are_those_of_the_manual(
     grid: Grid, part: float, windows: int, packets: int, fastest_moved: float
@@ -449,7 +449,7 @@ def test_it_resumes(tmp_path: Path) -> None:
 
 def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
-    grid = replace(TINY, flows=(10,), most=4e6, moves=())
+    grid = replace(TINY, flows=(10,), moves=())
     loose = sg.envelope("short.py:Short", grid=grid)
     strict = sg.envelope("short.py:Short", grid=grid, promise="20 ms")
     delays = loose.cells["queueing_delay_ns"].to_list()
@@ -480,7 +480,7 @@ def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, m
     monkeypatch.chdir(own.parent)
     monkeypatch.syspath_prepend(own.parent)
     Path("moved.py").write_text(MOVED)
-    done = sg.envelope("moved.py:Moved", grid=replace(TINY, flows=(10,), most=4e6, most_moved=4e6), promise="45 ms")
+    done = sg.envelope("moved.py:Moved", grid=replace(TINY, flows=(10,)), promise="45 ms")
     edges = dict(done.moved("moved.py:Moved"))
     assert [*edges] == ["none", "target_ms", "most"]
     kept_to = Edges(1e6, 3.16e6, True, True)
@@ -498,7 +498,7 @@ def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, m
 def test_what_was_asked_for_is_moved_to_these_values_alone(
     sluicegate: Program, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.evaluation.envelope.measure.QUICK", replace(TINY, flows=(10,), most_moved=4e6))
+    monkeypatch.setattr("sluicegate.evaluation.envelope.measure.QUICK", replace(TINY, flows=(10,)))
     monkeypatch.chdir(own.parent)
     some = ("short.py:Short", "red", "--suite", "envelope", "--quick", "-o", "out")
     ended = sluicegate("evaluate", *some, "--move", "target_ms=20,300", "--move", "action=drop,mark", "--move", "w_q")
@@ -533,7 +533,7 @@ def test_check_and_recommend_tell_of_ones_own_with_its_values(
     """A buffer of 200 ms, of which 20 are promised: no rate, and no round trip up to 30 ms, is within."""
     monkeypatch.chdir(own.parent)
     label, values = "short.py:Short:target_ms=200", ("--set", "queue.python.target_ms=200")
-    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6, moves=())
+    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), moves=())
     sg.envelope(label, grid=grid, promise="20 ms", out="out")
     Path("s.toml").write_text(scenario("short.py:Short", 2e6, 10, 30e6))
     said = f"lies outside the envelope of {label}: packets wait for about"
@@ -558,7 +558,7 @@ def test_ones_own_is_known_however_its_path_is_spelt(
     """Measured from one folder by its whole path, and named from another, and from the scenario's."""
     (own.parent / "other").mkdir()
     monkeypatch.chdir(own.parent / "other")
-    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), most=4e6, moves=())
+    grid = replace(TINY, flows=(10,), trips=(5 * MS, 30 * MS), moves=())
     done = sg.envelope(f"{own}:Short:target_ms=200", grid=grid, promise="20 ms", out="../out")
     label = "short.py:Short:target_ms=200"
     assert done.disciplines == [label], "file and class"

@@ -67,6 +67,8 @@ def lines(folder: Path) -> Iterator[str]:
         f"`{pages.command}` by version {done.summary['version']}: {seeds} seeds, {of.duration_s:g} s each, the "
         f"first {of.warmup_s:g} s not measured. [Evaluating]({pages.manual}) says what is run and how to read it.\n"
     )
+    if newer := [f"`{each.id}`" for each in suite.scenarios if each not in done.scenarios]:
+        yield f"Not among these results, for they are newer: {', '.join(newer)}.\n"
     yield f"{report.LEGEND}\n"
     apart = ", ".join(f"`{each.id}`" for each in done.scenarios if each.apart)
     means = (
