@@ -67,7 +67,12 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
 
     if done.forward.passage is None:
         raise _core.ScenarioError("a simulation can be set beside captures before and behind the queue only")
-    own = {group.name: group.flows for group in done.groups if group.down == done.forward.down}
+    # What has no number of a flow is one of the connections that come and go: all of them are one here.
+    other = " and ".join(group.name for group in done.groups if group.kind == "connections")
+    own: dict[str, list[int]] = {}
+    for group in done.groups:
+        if group.down == done.forward.down:
+            own.setdefault(other if group.kind == "connections" else group.name, []).extend(group.flows)
     sides = [measured("captured", done.forward.passage, own, int(done.forward.passage.arrival[0]))]
     for label in ("simulated", *disciplines):
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -85,8 +90,6 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
         # Groups of the scenario are numbered in the order of those learnt.
         of = {flow: done.groups[at].name for flow, at in run.flows.select("flow", "group").iter_rows()}
         groups: dict[str, list[int]] = {name: [] for name in own}
-        # What has no number of a flow is one of the connections that come and go.
-        other = next((group.name for group in done.groups if group.kind == "connections"), "")
         for flow, number in named.items():
             groups.setdefault(of.get(number, other), []).append(flow)
         kept = {name: flows for name, flows in groups.items() if name in own}

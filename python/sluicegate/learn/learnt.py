@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .. import _core
-from . import discipline, exchanges, parts, sightings, traffic
+from . import bursts, control, discipline, exchanges, parts, services, sightings, traffic
 from .model import Direction, Learnt, Unknown
 from .parts import Stretch
-from .passage import passage
+from .passage import MARKED, passage
 from .rate import rate, rate_behind
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from .parts import Ways
 
 
 def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] = (), on_jump: str = "error") -> Learnt:
@@ -42,7 +46,7 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
         )
     forward, back = sorted(ways, key=lambda way: (way.passage is None, way.rate is None, -way.bytes))
     trips = stretch.legs(forward.down)
-    done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], "", remarks=remarks, flows=seen.flows)
+    done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
     done.rtts_ms = {row[0]: row[3] / 1e6 for row in trips.iter_rows()}
     _groups(done, stretch, totals, {row[0]: (float(row[1]), float(row[2])) for row in trips.iter_rows()})
     _unknown(done)
@@ -74,25 +78,66 @@ def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, legs: dict[int
     begun, ended = stretch.begun, stretch.ended
     units = stretch.units
     turns = units.group_by("flow").agg(turns=pl.len() - 1)
-    done.groups = traffic.transfers(totals, turns, done.rtts_ms, begun, ended)
+    names = done.flows.filter(pl.col("server_name").is_not_null()).select("id", "server_name").iter_rows()
+    kinds = {flow: kind for flow, name in names if (kind := services.category(name)) is not None}
+    found = traffic.bulk(totals, turns, kinds)
+    ways = parts.split(stretch.packets, {})
+    told, marks = _senders(done, stretch, ways, found)
+    done.groups = traffic.transfers(found, told, marks, done.rtts_ms, begun, ended)
     rates = {way.down: way.rate.bps for way in (done.forward, done.back) if way.rate is not None}
     ports = {row[0]: set(row[1:]) for row in done.flows.select("id", "source_port", "destination_port").iter_rows()}
-    done.groups += traffic.datagrams(totals, ports, begun, ended, rates)
+    clocked = totals.filter(pl.col("protocol").fill_null(0) != 6)["flow"].unique().to_list()
+    seen = bursts.bursts(pl.concat(before for before, _ in ways.values()), clocked)
+    done.groups += traffic.datagrams(totals, ports, seen, begun, ended, rates)
     taken = {flow for group in done.groups for flow in group.flows}
     rest = sorted(flow for flow in turns["flow"].to_list() if flow not in taken)
-    done.vectors, count = exchanges.vectors(units, rest, stretch.opened, legs, done.forward.down, begun)
-    if count:
+    fetched = services.pieces(units.filter(pl.col("flow").is_in(rest)))
+    split: dict[str, list[int]] = {}
+    for flow in rest:
+        kind = "video" if flow in fetched else kinds.get(flow)
+        split.setdefault("web" if kind is None else f"{kind} over TCP", []).append(flow)
+    missed = 0
+    for name, flows in sorted(split.items(), key=lambda item: item[0] != "web"):
+        text, count = exchanges.vectors(units, flows, stretch.opened, legs, done.forward.down, begun)
+        missed += len(flows) - count
+        if not count:
+            continue
         said = f"{count} connections in which the ends take turns, or that are short"
+        if known := [fetched[flow] for flow in flows if flow in fetched]:
+            size, period = (float(np.median(each)) for each in zip(*known, strict=True))
+            said = f"{count} connections; {len(known)} fetch pieces of {size / 1e3:.0f} kB, one every {period:.1f} s"
         # Who opens a connection asks: data comes the other way.
         asked_up = (
-            units.filter(pl.col("flow").is_in(rest), pl.col("opened")).group_by("flow").agg(~pl.col("down").first())
+            units.filter(pl.col("flow").is_in(flows), pl.col("opened")).group_by("flow").agg(~pl.col("down").first())
         )
         down = bool(asked_up["down"].mean() >= 0.5)  # type: ignore[operator]
-        done.groups.append(traffic.Group("web", down, "connections", count, {}, said, rest))
-    if missed := len(rest) - count:
+        done.groups.append(traffic.Group(name, down, "connections", count, {}, said, flows, text))
+    if missed:
         done.remarks.append(
             f"{missed} connections of TCP were open before the capture and sent little: they are left out"
         )
+
+
+def _senders(
+    done: Learnt, stretch: Stretch, ways: Ways, found: pl.DataFrame
+) -> tuple[dict[int, control.Control], dict[int, int]]:
+    """What is told of the senders of these transfers, and how many of their packets were marked."""
+    import polars as pl
+
+    told: dict[int, control.Control] = {}
+    marks: dict[int, int] = {}
+    for way in (done.forward, done.back):
+        flows = found.filter(pl.col("down") == way.down)["flow"].to_list()
+        if way.down not in ways or not flows:
+            continue
+        before, behind = ways[way.down]
+        marked = behind.filter(pl.col("flow").is_in(flows), pl.col("ecn") == MARKED)
+        marks |= dict(marked.group_by("flow").len().iter_rows())
+        if (not way.down) not in ways:
+            continue
+        legs = {row[0]: (float(row[1]), float(row[2])) for row in stretch.legs(way.down).iter_rows()}
+        told |= control.controls(before, ways[not way.down][1], legs, flows, way.passage is not None)
+    return told, marks
 
 
 def _unknown(done: Learnt) -> None:

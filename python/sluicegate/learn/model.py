@@ -59,7 +59,6 @@ class Learnt:
         back: The other one.
         rtts_ms: The base round trip of each connection of TCP for which it is known.
         groups: The groups of traffic.
-        vectors: Connection vectors of the exchanges; empty without any.
         unknown: What could not be told.
         remarks: What whoever reads the result must know of the captures.
     """
@@ -69,7 +68,6 @@ class Learnt:
     back: Direction
     rtts_ms: dict[int, float]
     groups: list[Group]
-    vectors: str
     unknown: list[Unknown] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     flows: pl.DataFrame | None = None

@@ -58,7 +58,13 @@ def _echoed(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """From the first packet with a timestamp to each packet that echoes it."""
     import polars as pl
 
-    said = one.filter(pl.col("tsval").is_not_null()).group_by("flow", "tsval").agg(said=pl.col("time_ns").min())
+    said = (
+        one.filter(pl.col("tsval").is_not_null())
+        .group_by("flow", "tsval")
+        .agg(said=pl.col("time_ns").min(), opens=(pl.col("flags") & SYN > 0).any())
+        # Of the first one, packets before the capture may have been earlier.
+        .filter(pl.col("opens") | (pl.col("said") > pl.col("said").min().over("flow")))
+    )
     echo = other.filter(pl.col("tsecr").fill_null(0) > 0).select("flow", "time_ns", tsval="tsecr")
     return echo.join(said, on=["flow", "tsval"]).select("flow", gap_ns=pl.col("time_ns") - pl.col("said"))
 

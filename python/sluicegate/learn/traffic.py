@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import polars as pl
+
+    from .bursts import Bursts
+    from .control import Control
 
 BULK = 300_000
 """Bytes in one direction from which a connection of TCP is a transfer; below, and where ends take turns, it is
@@ -15,12 +20,21 @@ exchanges."""
 TURNS = 4
 """How often ends take turns in a transfer at most: opening words, a request, the data."""
 
+LEAST_FULL, FULL = 576, 1500
+"""Full packets: the least that is taken for one, and what a scenario has unless it says otherwise."""
+
 CALL_BPS, CALL_BYTES = 200_000, 300
 """The rate and the packet up to which what sends by the clock is taken for a call or a game, as where goals are
 assumed."""
 
 EVEN = 0.5
 """The deviation of gaps between packets, as a part of their mean, below which they are regular; at random it is 1."""
+
+UNLIKE = 1.4
+"""By which factor the mean lengths of a game's packets differ between the two directions."""
+
+FRAMES_NS = (8e6, 105e6)
+"""Times between bursts that are frames of video: 120 to 10 in a second."""
 
 EXPEDITED = {46: "call", 44: "call", 40: "call", 32: "game", 34: "video", 36: "video", 38: "video"}
 """What packets with these code points are: EF, VOICE-ADMIT, CS5; CS4; AF41 to AF43 (RFC 4594)."""
@@ -50,6 +64,7 @@ class Group:
         keys: What else a scenario says of them.
         said: What it is from, for a comment.
         flows: Their numbers.
+        vectors: What their ends send each other, in tmix's original format, of connections.
     """
 
     name: str
@@ -59,6 +74,7 @@ class Group:
     keys: dict[str, Any]
     said: str
     flows: list[int] = field(default_factory=list)
+    vectors: str = ""
 
 
 def totals(packets: pl.DataFrame) -> pl.DataFrame:
@@ -113,41 +129,99 @@ def joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def transfers(sums: pl.DataFrame, changes: pl.DataFrame, rtts: dict[int, float], begun: int, ended: int) -> list[Group]:
-    """Groups of connections of TCP that carry data in one direction. `rtts`: in milliseconds; the capture's first and
-    last time."""
+def bulk(sums: pl.DataFrame, turns: pl.DataFrame, kinds: dict[int, str]) -> pl.DataFrame:
+    """The connections of TCP that carry data in one direction, with their totals of it. `turns`: how often ends of a
+    connection took turns. `kinds`: what connections are for, if that is known."""
     import polars as pl
 
-    tcp = sums.filter(pl.col("protocol") == 6).join(changes, on="flow")
-    tcp = tcp.filter(
-        pl.col("data") == pl.col("data").max().over("flow"), pl.col("data") >= BULK, pl.col("turns") <= TURNS
+    known = {"flow": list(kinds), "kind": list(kinds.values())}
+
+    tcp = sums.filter(pl.col("protocol") == 6).join(turns, on="flow")
+    return (
+        tcp.filter(
+            pl.col("data") == pl.col("data").max().over("flow"), pl.col("data") >= BULK, pl.col("turns") <= TURNS
+        )
+        .with_columns(
+            # One that was opened and closed in the capture has a size; the others go on.
+            whole=pl.col("ended") & pl.col("syn")
+        )
+        .join(pl.DataFrame(known, {"flow": pl.UInt32, "kind": pl.String}), on="flow", how="left", maintain_order="left")
     )
+
+
+def transfers(
+    found: pl.DataFrame, told: dict[int, Control], marks: dict[int, int], rtts: dict[int, float], begun: int, ended: int
+) -> list[Group]:
+    """Groups of transfers (`bulk`): of like ones with like senders. `marks`: packets of each that were marked. `rtts`:
+    in milliseconds; the capture's first and last time."""
     groups = []
-    for (down, ecn, whole), rows in tcp.with_columns(
-        # One that was opened and closed in the capture has a size; the others go on.
-        whole=pl.col("ended") & pl.col("syn")
-    ).group_by("down", "ecn", "whole", maintain_order=True):
-        flows = rows["flow"].to_list()
-        keys: dict[str, Any] = {}
-        known = sorted(rtts[flow] for flow in flows if flow in rtts)
-        if known:
-            keys |= spread_of(known)
-        opened, last_seen = rows["first"].to_numpy(), rows["last"].to_numpy()
-        start, spread = (int(opened.min()) - begun) / 1e9, (int(opened.max()) - int(opened.min())) / 1e9
-        if start > 2:
-            keys["start"] = f"{start:.1f} s"
-        if spread > 2:
-            keys["spread"] = f"{spread:.1f} s"
-        if whole:
-            keys["size"] = f"{rows['data'].sum() // len(flows)} B"
-        elif (last := (int(last_seen.max()) - begun) / 1e9) < (ended - begun) / 1e9 * 0.8:
-            keys["stop"] = f"{last:.1f} s"
-        if ecn:
-            keys["ecn"] = True
-        name = ("downloads" if down else "uploads") + (" of a size" if whole else "") + (" with ECN" if ecn else "")
-        said = f"{len(flows)} connections, {int(rows['data'].sum()) / 1e6:.1f} MB in all"
-        groups.append(Group(name, down, "tcp", len(flows), keys, said, flows))
+    for (down, ecn, whole, kind), rows in found.group_by("down", "ecn", "whole", "kind", maintain_order=True):
+        split = _alike(rows["flow"].to_list(), told)
+        for (name, held), flows in split.items():
+            mine = rows.filter(rows["flow"].is_in(flows))
+            keys: dict[str, Any] = {} if name is None else {"algorithm": name}
+            if held:
+                keys["window"] = round(float(np.median([window for flow in flows if (window := told[flow].window)])))
+            keys |= _transfer(mine, rtts, begun, ended)
+            title = f"{kind} over TCP {'down' if down else 'up'}" if kind else "downloads" if down else "uploads"
+            title += (" of a size" if whole else "") + (" with ECN" if ecn else "")
+            if len(split) > 1:
+                title += ", held by the receiver" if held else f", {name or 'others'}"
+            groups.append(Group(title, bool(down), "tcp", len(flows), keys, _said(mine, told, marks), flows))
     return groups
+
+
+def _alike(flows: list[int], told: dict[int, Control]) -> dict[tuple[str | None, bool], list[int]]:
+    """Transfers by their congestion control, and whether the receiver's window holds them. Where one control is told,
+    those of which none is told are taken for its."""
+    split: dict[tuple[str | None, bool], list[int]] = {}
+    for flow in flows:
+        known = told.get(flow)
+        split.setdefault((None, False) if known is None else (known.name, known.window is not None), []).append(flow)
+    names = [key for key in split if key[0] is not None]
+    if len(names) == 1 and (None, False) in split:
+        split[names[0]] += split.pop((None, False))
+    return split
+
+
+def _transfer(rows: pl.DataFrame, rtts: dict[int, float], begun: int, ended: int) -> dict[str, Any]:
+    """The keys of a group of transfers."""
+    keys: dict[str, Any] = {}
+    if known := sorted(rtts[flow] for flow in rows["flow"] if flow in rtts):
+        keys |= spread_of(known)
+    first, last = rows["first"].to_numpy(), rows["last"].to_numpy()
+    start, spread = (int(first.min()) - begun) / 1e9, (int(first.max()) - int(first.min())) / 1e9
+    if start > 2:
+        keys["start"] = f"{start:.1f} s"
+    if spread > 2:
+        keys["spread"] = f"{spread:.1f} s"
+    if rows["whole"][0]:
+        keys["size"] = f"{rows['data'].sum() // rows.height} B"
+    elif (stop := (int(last.max()) - begun) / 1e9) < (ended - begun) / 1e9 * 0.8:
+        keys["stop"] = f"{stop:.1f} s"
+    if rows["ecn"][0]:
+        keys["ecn"] = True
+    longest = int(rows["most"].max())  # type: ignore[arg-type]
+    if LEAST_FULL <= longest < FULL:  # what is longer was merged by a host
+        keys["packet_size"] = f"{longest} B"
+    return keys
+
+
+def _said(rows: pl.DataFrame, told: dict[int, Control], marks: dict[int, int]) -> str:
+    """What a group of transfers is from."""
+    flows = rows["flow"].to_list()
+    known = [told[flow] for flow in flows if flow in told]
+    said = f"{rows.height} connections, {int(rows['data'].sum()) / 1e6:.1f} MB in all"
+    if known:
+        said += f"; {sum(each.again for each in known)} segments sent again"
+    if rows["ecn"][0]:
+        said += f"; ECN, {sum(marks.get(flow, 0) for flow in flows)} packets marked"
+    named = [each for each in known if each.name is not None or each.window is not None]
+    if named:
+        of = "" if len(named) == rows.height else f"of {len(named)} of them: "
+        name = "" if named[0].name is None else f"{named[0].name}: "
+        said += f"; {of}{name}{named[0].said}"
+    return said
 
 
 def spread_of(rtts: list[float]) -> dict[str, Any]:
@@ -160,19 +234,23 @@ def spread_of(rtts: list[float]) -> dict[str, Any]:
 
 
 def datagrams(
-    sums: pl.DataFrame, ports: dict[int, set[int]], begun: int, ended: int, rates: dict[bool, float]
-) -> list[Group]:
-    """Groups of what sends by the clock: everything but TCP. `ports`: of each connection. `rates`: of the link
-    down and up, if known, in bit/s."""
+    sums: pl.DataFrame, ports: dict[int, set[int]], bursts: dict[tuple[int, bool], Bursts], begun: int, ended: int,
+    rates: dict[bool, float],
+) -> list[Group]:  # fmt: skip
+    """Groups of what sends by the clock: everything but TCP. `ports`: of each connection. `bursts`: of those that send
+    in bursts. `rates`: of the link down and up, if known, in bit/s."""
     import polars as pl
 
     other = sums.filter(pl.col("protocol").fill_null(0) != 6, pl.col("packets") >= 20).with_columns(
         bps=(pl.col("bytes") - pl.col("bytes") / pl.col("packets")) * 8e9 / (pl.col("last") - pl.col("first"))
     )
     groups: list[Group] = []
+    means = {(row["flow"], row["down"]): row["bytes"] / row["packets"] for row in other.to_dicts()}
     for row in other.sort("down", "bps", "flow").to_dicts():
-        keys = _source(row)
-        name = _name(row, ports.get(row["flow"], set()), rates)
+        mine = bursts.get((row["flow"], row["down"]))
+        keys = _source(row, mine)
+        back = means.get((row["flow"], not row["down"]))
+        name = _name(row, ports.get(row["flow"], set()), rates, mine, back)
         stop = (row["last"] - begun) / 1e9
         if stop < (ended - begun) / 1e9 * 0.8:
             keys["keys"]["stop"] = f"{stop:.1f} s"
@@ -191,15 +269,22 @@ def datagrams(
             group.flows.append(row["flow"])
         else:
             said = f"gaps between packets deviate by {row['gap_deviation']:.0%} of their mean"
+            if mine is not None:
+                said = (
+                    f"bursts of {mine.on_ns / mine.gap_ns:.0f} packets, one every {mine.period_ns / 1e6:.3g} ms, "
+                    f"which deviates by {mine.deviation:.0%}"
+                )
             groups.append(
                 Group(name, row["down"], keys["kind"], 1, keys["keys"] | {"bps": row["bps"]}, said, [row["flow"]])
             )
     for group in groups:
-        group.keys["rate"] = f"{round(group.keys.pop('bps'))} bit/s"
+        # Bursts are as fast as what is sent on average requires.
+        by = group.keys.pop("by", 1.0)
+        group.keys["rate"] = f"{round(group.keys.pop('bps') * by)} bit/s"
     return groups
 
 
-def _source(row: dict[str, Any]) -> dict[str, Any]:
+def _source(row: dict[str, Any], bursts: Bursts | None) -> dict[str, Any]:
     """The source that sends as this flow does."""
     mean = row["bytes"] / row["packets"]
     size = row["most"] if row["least"] == row["most"] else round(mean)
@@ -207,6 +292,9 @@ def _source(row: dict[str, Any]) -> dict[str, Any]:
     deviation = row["gap_deviation"] or 0.0
     if row["dscp"]:
         keys["class"] = int(row["dscp"])
+    if bursts is not None:
+        keys |= {"on_mean": f"{bursts.on_ns / 1e6:.4g} ms", "off_mean": f"{bursts.off_ns / 1e6:.4g} ms"}
+        return {"kind": "on_off", "keys": keys | {"by": bursts.period_ns / bursts.on_ns}}
     if deviation < EVEN:
         # Gaps that are uniform within a part j of the mean deviate by j / sqrt(3) of it.
         if deviation > 0.02:
@@ -215,14 +303,21 @@ def _source(row: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "poisson", "keys": keys}
 
 
-def _name(row: dict[str, Any], ports: set[int], rates: dict[bool, float]) -> str:
+def _name(
+    row: dict[str, Any], ports: set[int], rates: dict[bool, float], bursts: Bursts | None, back: float | None
+) -> str:
+    """What a flow is called. `back`: the mean length of its packets the other way."""
     if row["dscp"] in EXPEDITED:
         return EXPEDITED[row["dscp"]]
     for port in sorted(ports & PORTS.keys()):
         return PORTS[port]
-    if row["bps"] <= CALL_BPS and row["bytes"] <= CALL_BYTES * row["packets"]:
-        return "call"
+    mean = row["bytes"] / row["packets"]
+    if row["bps"] <= CALL_BPS and mean <= CALL_BYTES:
+        # Who talk send alike; of a game the state is more than what a player does.
+        return "game" if back is not None and max(mean, back) > UNLIKE * min(mean, back) else "call"
     link = rates.get(row["down"])
     if link is not None and row["bps"] > link / 3:
         return "flood"
+    if bursts is not None and bursts.deviation < EVEN and FRAMES_NS[0] <= bursts.period_ns <= FRAMES_NS[1]:
+        return "video"
     return "datagrams"

@@ -13,6 +13,7 @@ from .unknown import line
 
 if TYPE_CHECKING:
     from .model import Direction, Learnt
+    from .traffic import Group
 
 LEAST_RUN, MOST_RUN = 10, 60
 """How long the scenario runs at least and at most, in seconds."""
@@ -24,7 +25,7 @@ def write(done: Learnt, path: str | Path, addresses: bool = False) -> list[Path]
     Each file appears whole or not at all, the scenario last. Returns the files. Raises OSError.
     """
     path = Path(path)
-    beside = {path.with_suffix(".cvec"): done.vectors}
+    beside = {path.with_name(_vectors(path.stem, group)): group.vectors for group in done.groups if group.vectors}
     for way, suffix in ((done.forward, ".rate.csv"), (done.back, ".rate-back.csv")):
         beside[path.with_suffix(suffix)] = trace(way)
     beside[path] = text(done, path.stem, addresses)
@@ -52,7 +53,7 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
     for group in done.groups:
         keys = dict(group.keys)
         if group.kind == "connections":
-            keys["vectors"] = f"{name}.cvec"
+            keys["vectors"] = _vectors(name, group)
         elif group.count > 1:
             keys["count"] = group.count
         if group.down != forward.down:
@@ -69,6 +70,11 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
         lines += ["", "# Not known: what stands above, and the range in which it lies"]
         lines += [line(each) for each in done.unknown]
     return "\n".join(lines) + "\n"
+
+
+def _vectors(name: str, group: Group) -> str:
+    """The file of a group's connection vectors."""
+    return f"{name}.cvec" if group.name == "web" else f"{name}.{group.name.partition(' ')[0]}.cvec"
 
 
 def trace(way: Direction) -> str:
@@ -136,4 +142,5 @@ def _ends(flow: dict[str, object]) -> str:
         f"{flow[end]}" + (f" port {flow[f'{end}_port']}" if flow[f"{end}_port"] else "")
         for end in ("source", "destination")
     ]
-    return f"{ends[0]} to {ends[1]}, {flow['protocol']}"
+    name = f", {flow['server_name']}" if flow["server_name"] else ""
+    return f"{ends[0]} to {ends[1]}, {flow['protocol']}{name}"
