@@ -133,7 +133,7 @@ def read_capture(
 
     `columns`: the columns of `packets` to read (default: all, which take some 120 bytes for a packet).
     `on_jump`: what to do where times leap, as in a replay: "error", "skip" or "shift". `flows`: how many connections
-    are told apart. The payload of packets is not kept.
+    are told apart. Of what packets carry only the names of servers are kept that clients ask for with TLS.
 
     A damaged capture is read up to the damage, which `Capture.damage` names. Raises `ScenarioError` when the file is no
     capture, or its times leap, and OSError when it cannot be read.

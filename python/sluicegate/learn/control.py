@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
 
 KEEPS = {"reno": 0.5, "cubic": 0.7}
-"""The part of its window that a sender keeps at a loss: RFC 5681, RFC 9438."""
+"""The part of its window that a sender keeps at a loss: RFC 5681, RFC 9438. BBR's version 3 does so, too, but does not
+grow then."""
+
+STEADY, GREW, FEW = 0.3, 1.15, 10
+"""Between two losses their windows grow all the time: in the middle by half of what they will, or more, and hardly by
+less than this part; of windows that grow by so much at least, as so many packets show them."""
 
 NEAR, LIKE, FEWEST = 0.06, 0.6, 3
 """A reduction is a controller's when it keeps this part within so much; a controller is told when this share of all
@@ -126,7 +131,9 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
         return Control("dctcp", "their SYN is ECT(0)", None, again)
     if (probes := pauses(flight, rtt)) is not None:
         return Control(*probes, None, again)
-    kept = reductions(flight, rtt)
+    kept, halfway = reductions(flight, rtt)
+    if len(halfway) and np.median(halfway) < STEADY:
+        return Control(None, "", None, again)
     for name, part in KEEPS.items():
         like = np.abs(kept - part) <= NEAR
         if like.sum() >= FEWEST and like.mean() >= LIKE:
@@ -168,23 +175,40 @@ def _acknowledged(acks: pl.DataFrame, near: int, origin: int) -> tuple[Numbers, 
     return rows["time_ns"].to_numpy() + near, np.maximum.accumulate(_unwrapped(rows["ack"].to_numpy(), origin))
 
 
-def reductions(flight: Flight, rtt: int) -> Reals:
-    """The part of the window that was kept at each loss or mark."""
-    kept, until = [], -1
+def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals]:
+    """The part of the window that was kept at each loss or mark; and, for each time between two of them in which it
+    grew, what part of that it had grown in the middle."""
+    kept: list[float] = []
+    halfway: list[float] = []
+    until, after = -1, 0
     for at in np.flatnonzero(flight.again | flight.reduced):
         if flight.acked[at] < until:
             continue  # of the same reduction
+        # Of a loss the window before is that as the last one before it was acknowledged: what is sent for duplicate
+        # acknowledgements is beyond it.
+        first = int(np.searchsorted(flight.acked, flight.acked[at])) if flight.again[at] else max(int(at) - 1, 0)
+        if kept and (part := _halfway(flight, after, first)) is not None:
+            halfway.append(part)
         until = int(flight.high[at])
         after = int(np.searchsorted(flight.acked, until))
         if after >= len(flight.time):
             break
-        # Of a loss the window before is that as the last one before it was acknowledged: what is sent for duplicate
-        # acknowledgements is beyond it.
-        first = int(np.searchsorted(flight.acked, flight.acked[at])) if flight.again[at] else max(int(at) - 1, 0)
         half = max(int(flight.time[after] - flight.time[at]), rtt) // 2
         end = int(np.searchsorted(flight.time, flight.time[after] + half)) + 1
         kept.append(float(np.median(flight.packets[after:end])) / max(float(flight.packets[first]), 1.0))
-    return np.array(kept)
+    return np.array(kept), np.array(halfway)
+
+
+def _halfway(flight: Flight, begin: int, end: int) -> float | None:
+    """What part of its growth the window had grown in the middle of this time; None where it hardly grew."""
+    if end - begin < 4 * FEW:
+        return None
+    window, time = flight.packets[begin:end], flight.time[begin:end]
+    start, last = float(np.median(window[:FEW])), float(window[-FEW:].max())
+    if last < GREW * start:
+        return None
+    middle = max(int(np.searchsorted(time, (int(time[0]) + int(time[-1])) // 2)) - FEW // 2, 0)
+    return (float(np.median(window[middle : middle + FEW])) - start) / (last - start)
 
 
 def pauses(flight: Flight, rtt: int) -> tuple[str, str] | None:
@@ -208,8 +232,9 @@ def pauses(flight: Flight, rtt: int) -> tuple[str, str] | None:
             calm += not ((lost > start - 4 * rtt) & (lost < stop)).any()
         gaps = np.diff(starts) / 1e9
         cycles = (gaps >= CYCLES_S[name][0]) & (gaps <= CYCLES_S[name][1])
-        # Version 1 has so little in flight that a single pause tells it where nothing was lost.
-        alone = name == "bbr" and calm > 0
+        # Version 1 has so little in flight that a single pause tells it where nothing was lost; half of a short path is
+        # as little.
+        alone = name == "bbr" and calm > 0 and usual >= 2 * ABOVE * FLOOR[1]
         if alone or (cycles.sum() >= (1 if name == "bbr" else 2) and cycles.mean() >= LIKE and calm > 0):
             return name, f"they paused {len(starts)} times for a while, {calm} of them without a loss"
     return None

@@ -65,7 +65,7 @@ def _direction(stretch: Stretch, totals: pl.DataFrame, down: bool) -> Direction:
     if way.passage is not None:
         way.rate, way.told = rate(way.passage), discipline.discipline(way.passage)
     else:
-        before, _ = parts.split(packets, {})[down]
+        before, _ = parts.split(packets, stretch.places)[down]
         way.rate = rate_behind(before["time_ns"].to_numpy(), before["bytes"].cast(pl.Int64).to_numpy())
     return way
 
@@ -81,7 +81,7 @@ def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, legs: dict[int
     names = done.flows.filter(pl.col("server_name").is_not_null()).select("id", "server_name").iter_rows()
     kinds = {flow: kind for flow, name in names if (kind := services.category(name)) is not None}
     found = traffic.bulk(totals, turns, kinds)
-    ways = parts.split(stretch.packets, {})
+    ways = parts.split(stretch.packets, stretch.places)
     told, marks = _senders(done, stretch, ways, found)
     done.groups = traffic.transfers(found, told, marks, done.rtts_ms, begun, ended)
     rates = {way.down: way.rate.bps for way in (done.forward, done.back) if way.rate is not None}

@@ -21,7 +21,7 @@ MINUTE_NS = 60_000_000_000
 @dataclass(frozen=True)
 class Part:
     """What is kept of a chunk: times of its first and last packet; bytes in it; what connections sent
-    (`traffic.totals`, `exchanges.Exchanges.units`), opened, and their round trips for data in either direction."""
+    (`traffic.totals`, `exchanges.Exchanges.units`), opened, and their round trips on both sides of the link."""
 
     begun: int
     ended: int
@@ -29,15 +29,16 @@ class Part:
     totals: pl.DataFrame
     units: pl.DataFrame
     opened: pl.DataFrame
-    legs: dict[bool, pl.DataFrame]
+    legs: pl.DataFrame
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The stretch that is learnt from: the packets of its busiest chunk, and its parts joined; how long it is, and how
-    long all captures together are."""
+    """The stretch that is learnt from: the packets of its busiest chunk, and where each direction was captured; its
+    parts; how long all captures together are, and when they begin."""
 
     packets: pl.DataFrame
+    places: dict[bool, tuple[int, int]]
     parts: list[Part]
     all_ns: int
     begun_ns: int
@@ -71,12 +72,13 @@ class Stretch:
         return dict(found.iter_rows())
 
     def legs(self, down: bool) -> pl.DataFrame:
-        """The shortest round trips of connections whose data goes in this direction."""
+        """The shortest round trips of connections: beyond where data in this direction goes, before it, and both."""
         import polars as pl
 
-        shortest = [pl.col(name).min() for name in ("far_ns", "near_ns")]
-        found = pl.concat(part.legs[down] for part in self.parts).group_by("flow").agg(shortest)
-        return found.with_columns(rtt_ns=pl.col("far_ns") + pl.col("near_ns")).sort("flow")
+        shortest = [pl.col(name).min() for name in ("inside_ns", "outside_ns")]
+        found = pl.concat(part.legs for part in self.parts).group_by("flow").agg(shortest).sort("flow")
+        far, near = ("inside_ns", "outside_ns") if down else ("outside_ns", "inside_ns")
+        return found.select("flow", far_ns=far, near_ns=near, rtt_ns=pl.col(far) + pl.col(near))
 
     @property
     def remarks(self) -> list[str]:
@@ -113,7 +115,7 @@ def busiest(chunks: Iterable[pl.DataFrame]) -> Stretch:
     assert packets is not None
     assert first is not None
     assert last is not None
-    return Stretch(packets, taken, last.ended - first.begun, first.begun)
+    return Stretch(packets, places, taken, last.ended - first.begun, first.begun)
 
 
 def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: dict[bool, tuple[int, int]]) -> Part:
@@ -126,7 +128,7 @@ def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: dict[bool, tup
     return Part(
         int(chunk["time_ns"][0]), int(chunk["time_ns"][-1]), int(chunk["bytes"].sum()),
         traffic.totals(once), sent.units(once), exchanges.opened(once),
-        {down: _legs(ways, down) for down in (True, False)},
+        _legs(ways),
     )  # fmt: skip
 
 
@@ -160,10 +162,14 @@ def _places(packets: pl.DataFrame) -> tuple[int, int]:
     return before, next(place for place in sorted(counts) if place != before)
 
 
-def _legs(ways: Ways, down: bool) -> pl.DataFrame:
-    """Base round trips around the link, where both directions were captured."""
+def _legs(ways: Ways) -> pl.DataFrame:
+    """The shortest round trips of connections beyond the link's inside and its outside, where both directions were
+    captured."""
     import polars as pl
 
     if len(ways) < 2:
-        return pl.DataFrame(schema={"flow": pl.UInt32, "far_ns": pl.Int64, "near_ns": pl.Int64, "rtt_ns": pl.Int64})
-    return round_trips.legs(*ways[down], *ways[not down])
+        return pl.DataFrame(schema={"flow": pl.UInt32, "inside_ns": pl.Int64, "outside_ns": pl.Int64})
+    (before_down, behind_down), (before_up, behind_up) = ways[True], ways[False]
+    inside = round_trips.beyond(behind_down, before_up).rename({"gap_ns": "inside_ns"})
+    outside = round_trips.beyond(behind_up, before_down).rename({"gap_ns": "outside_ns"})
+    return inside.join(outside, on="flow")

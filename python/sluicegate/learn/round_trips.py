@@ -11,21 +11,14 @@ if TYPE_CHECKING:
 SYN, ACK = 2, 16
 
 
-def legs(before: pl.DataFrame, behind: pl.DataFrame, acks: pl.DataFrame, acks_behind: pl.DataFrame) -> pl.DataFrame:
-    """For each connection the shortest time from a packet of data behind the queue to the acknowledgement (`far_ns`),
-    and from an acknowledgement to what follows it before the queue (`near_ns`). `acks`: the other direction before its
-    queue, if it has one; `acks_behind`: behind it."""
+def beyond(behind: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """For each connection the shortest time (`gap_ns`) from a packet behind the queue of its direction to what answers
+    it: its acknowledgement, or what an acknowledgement lets out. `answers`: the other direction before its queue, if it
+    has one."""
     import polars as pl
 
-    far = pl.concat([_acknowledged(behind, acks), _echoed(behind, acks), _opened(behind, acks)])
-    near = pl.concat([_echoed(acks_behind, before), _opened(acks_behind, before)])
-    shortest = [
-        each.filter(pl.col("gap_ns") >= 0).group_by("flow").agg(pl.col("gap_ns").min().alias(name))
-        for each, name in ((far, "far_ns"), (near, "near_ns"))
-    ]
-    return (
-        shortest[0].join(shortest[1], on="flow").with_columns(rtt_ns=pl.col("far_ns") + pl.col("near_ns")).sort("flow")
-    )
+    found = pl.concat([_acknowledged(behind, answers), _echoed(behind, answers), _opened(behind, answers)])
+    return found.filter(pl.col("gap_ns") >= 0).group_by("flow").agg(pl.col("gap_ns").min())
 
 
 def _acknowledged(data: pl.DataFrame, acks: pl.DataFrame) -> pl.DataFrame:
