@@ -190,6 +190,20 @@ def test_a_game_sends_unlike_in_both_directions_a_call_alike(tmp_path: Path) -> 
     assert names == {("game", True), ("game", False), ("call", True), ("call", False)}
 
 
+def test_transfers_over_quic_react(tmp_path: Path) -> None:
+    capture = Capture()
+    down, up = ("203.0.113.1", "192.168.1.7"), ("192.168.1.7", "203.0.113.1")
+    for at in range(600):
+        capture.packet(1 + at * 0.01, down, 17, struct.pack(">HHHH", 443, 40000, 1260, 0) + bytes(1252))
+        if at % 2:
+            capture.packet(1.0001 + at * 0.01, up, 17, struct.pack(">HHHH", 40000, 443, 40, 0) + bytes(32))
+    done = learn(capture.write(tmp_path / "host.pcap"), inside=["192.168.0.0/16"])
+    write(done, tmp_path / "learnt.toml")
+    sg.check(tmp_path / "learnt.toml")
+    [group] = done.groups
+    assert (group.name, group.kind, group.down, group.keys["packet_size"]) == ("QUIC downloads", "tcp", True, "1280 B")
+
+
 LONG = """
 [[flows]]
 kind = "tcp"

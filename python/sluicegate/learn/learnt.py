@@ -66,6 +66,8 @@ def _direction(stretch: Stretch, totals: pl.DataFrame, down: bool) -> Direction:
         way.rate, way.told = rate(way.passage), discipline.discipline(way.passage)
     else:
         before, _ = parts.split(packets, stretch.places)[down]
+        if (before["payload_bytes"].fill_null(1) > 0).mean() < 0.5:  # type: ignore[operator]
+            return way  # acknowledgements keep the pace of the data that they acknowledge
         way.rate = rate_behind(before["time_ns"].to_numpy(), before["bytes"].cast(pl.Int64).to_numpy())
     return way
 

@@ -30,6 +30,9 @@ assumed."""
 EVEN = 0.5
 """The deviation of gaps between packets, as a part of their mean, below which they are regular; at random it is 1."""
 
+QUIC = 443
+"""The port of QUIC's servers."""
+
 UNLIKE = 1.4
 """By which factor the mean lengths of a game's packets differ between the two directions."""
 
@@ -246,7 +249,9 @@ def datagrams(
     )
     groups: list[Group] = []
     means = {(row["flow"], row["down"]): row["bytes"] / row["packets"] for row in other.to_dicts()}
-    for row in other.sort("down", "bps", "flow").to_dicts():
+    quic = _quic(other, ports)
+    groups += _reacting(quic, begun, ended)
+    for row in other.filter(~pl.col("flow").is_in(quic["flow"].to_list())).sort("down", "bps", "flow").to_dicts():
         mine = bursts.get((row["flow"], row["down"]))
         keys = _source(row, mine)
         back = means.get((row["flow"], not row["down"]))
@@ -278,9 +283,37 @@ def datagrams(
                 Group(name, row["down"], keys["kind"], 1, keys["keys"] | {"bps": row["bps"]}, said, [row["flow"]])
             )
     for group in groups:
+        if group.kind == "tcp":
+            continue
         # Bursts are as fast as what is sent on average requires.
         by = group.keys.pop("by", 1.0)
         group.keys["rate"] = f"{round(group.keys.pop('bps') * by)} bit/s"
+    return groups
+
+
+def _quic(other: pl.DataFrame, ports: dict[int, set[int]]) -> pl.DataFrame:
+    """Transfers over QUIC, with their totals of the direction of data."""
+    import polars as pl
+
+    known = [flow for flow, mine in ports.items() if QUIC in mine]
+    most = pl.col("data") == pl.col("data").max().over("flow")
+    return other.filter(pl.col("flow").is_in(known), pl.col("protocol") == 17, most, pl.col("data") >= BULK)
+
+
+def _reacting(quic: pl.DataFrame, begun: int, ended: int) -> list[Group]:
+    """Groups of transfers over QUIC, whose senders react as those of TCP do."""
+    import polars as pl
+
+    groups = []
+    rows_of = quic.with_columns(whole=pl.lit(False), ecn=pl.lit(False)).group_by("down", maintain_order=True)
+    for (down,), rows in rows_of:
+        said = f"{rows.height} connections, {int(rows['data'].sum()) / 1e6:.1f} MB in all"
+        groups.append(
+            Group(
+                f"QUIC {'downloads' if down else 'uploads'}", bool(down), "tcp", rows.height,
+                _transfer(rows, {}, begun, ended), f"{said}; QUIC is encrypted: taken for TCP", rows["flow"].to_list(),
+            )
+        )  # fmt: skip
     return groups
 
 
