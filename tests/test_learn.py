@@ -12,9 +12,11 @@ from conftest import Program
 
 import sluicegate as sg
 from sluicegate.learn import sightings
+from sluicegate.learn.discipline import discipline
 from sluicegate.learn.learnt import learn
 from sluicegate.learn.model import Learnt
 from sluicegate.learn.passage import passage
+from sluicegate.learn.rate import rate
 from sluicegate.learn.unknown import unknowns
 from sluicegate.learn.write import text as text_of
 from sluicegate.learn.write import write
@@ -172,6 +174,22 @@ def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Pa
     assert found is not None
     assert len(found.dropped) == truth.links.filter(pl.col("link") == "bottleneck")["drops_packets"].item()
     assert (np.diff(found.sent) > 0).all()  # there is one queue
+
+
+def test_a_way_between_the_places_is_taken_off(tmp_path: Path) -> None:
+    """As where hosts at both ends capture: behind the queue is 12 ms away."""
+    text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "codel"\n{FLOWS}'
+    packets = sightings.read(captured(tmp_path, text)[:2], [INSIDE], "error").packets.filter(pl.col("down"))
+    behind = packets["point"].max()
+    away = pl.when(pl.col("point") == behind).then(12_000_000).otherwise(0)
+    found = [passage(each) for each in (packets, packets.with_columns(pl.col("time_ns") + away))]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].apart_ns == 0
+    assert found[1].apart_ns == pytest.approx(12_000_000, abs=50_000)
+    rates = [rate(each) for each in found if each is not None]
+    assert rates[1].bps == pytest.approx(rates[0].bps, rel=1e-6)
+    assert discipline(found[1]).names == ("codel",)
 
 
 def test_both_directions_are_learnt_where_both_were_captured(tmp_path: Path) -> None:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 FEWEST = 10
 """Drops below which no tail drop is told."""
 
+LATE, SELDOM = 0.15, 0.02
+"""By how much, as a part of it, a full queue may seem longer or shorter where a kernel sends or captures late; and the
+part of the packets that may seem to have been let into a longer one."""
+
 OVERTAKEN = 0.005
 """The part of packets that others overtook above which a queue is not one queue."""
 
@@ -73,7 +77,7 @@ class Told:
 def discipline(passage: Passage) -> Told:
     """What the queue in between is."""
     drops, marks = passage.dropped, np.flatnonzero(passage.marked)
-    buffer, full = depth(passage)
+    buffer, full, longest = depth(passage)
     evidence = []
     overtaken, behind = _overtaken(passage), _behind(passage)
     queues = overtaken > OVERTAKEN
@@ -88,13 +92,13 @@ def discipline(passage: Passage) -> Told:
             evidence[-1] += ", or hardly two flows that waited at a time"
     evidence.append(f"{len(drops)} packets were dropped, {len(marks)} marked")
     if len(drops) >= FEWEST:
-        evidence.append(f"{full.mean():.0%} of the drops met the longest queue")
-    if not queues and not len(marks) and len(drops) >= FEWEST and full.mean() >= AT_THE_LIMIT:
+        evidence.append(f"{full:.0%} of the drops met a full queue")
+    if not queues and not len(marks) and len(drops) >= FEWEST and full >= AT_THE_LIMIT:
         return Told(("drop_tail",), evidence, buffer)
     buffer = Buffer(buffer.packets, buffer.bytes, None)
-    early = np.sort(np.concatenate([drops[~full], marks]))
+    early = np.sort(np.concatenate([drops[~longest], marks]))
     for target, interval in SCHEDULES_MS if len(early) else ():
-        names, said = scheduled(passage, early, drops[full], queues, one, (target, interval))
+        names, said = scheduled(passage, early, drops[longest], queues, one, (target, interval))
         if names:
             return Told(names, [*evidence, said], buffer, (target, interval))
     if len(early) >= FEWEST:
@@ -125,25 +129,37 @@ def scheduled(
     return tuple(name for rule in near for name in names[rule]), said
 
 
-def depth(passage: Passage) -> tuple[Buffer, Flags]:
-    """The depth of a queue, and which of the drops met it full."""
+def depth(passage: Passage) -> tuple[Buffer, float, Flags]:
+    """The depth of a queue, the part of the drops that met it full, and which met the very longest queue."""
     kept = np.flatnonzero(passage.departure >= 0)
     packets, size = passage.backlog(kept)
-    most, most_bytes = int(packets.max()) + 1, int((size + passage.size[kept]).max())
+    held = {"packets": packets + 1, "bytes": size + passage.size[kept]}
+    most = {unit: int(values.max()) for unit, values in held.items()}
     drops = passage.dropped
+    if not len(drops):
+        return Buffer(most["packets"], most["bytes"], None), 0.0, np.zeros(0, bool)
     met, met_bytes = passage.backlog(drops)
+    found = {"packets": met, "bytes": met_bytes + passage.size[drops]}
     # A departure at the time of an arrival may have been before or after it: one packet more or less.
-    full = {
-        "packets": met >= most - 1,
-        "bytes": met_bytes + passage.size[drops] > most_bytes - passage.size[drops] / 2,
-    }
-    more = max(full.values(), key=lambda flags: int(flags.sum()))
-    if not len(drops) or more.mean() < AT_THE_LIMIT:
-        return Buffer(most, most_bytes, None), more
-    # The unit in which what drops have met differs less, as a part of it.
-    spread = {"packets": met, "bytes": met_bytes}
-    unit = min(spread, key=lambda name: float(np.std(spread[name])) / max(float(np.mean(spread[name])), 1.0))
-    return Buffer(most, most_bytes, unit), more
+    slack = {"packets": np.ones(len(drops)), "bytes": passage.size[drops] / 2}
+    longest = max((found[unit] >= most[unit] - slack[unit] for unit in found), key=lambda flags: int(flags.sum()))
+    share = max(_full(found[unit], held[unit]) for unit in found)
+    if share < AT_THE_LIMIT:
+        return Buffer(most["packets"], most["bytes"], None), share, longest
+    # The unit in which what drops have met differs less, as a part of it; of packets of one length both are the same.
+    spread = {unit: float(np.std(values)) / max(float(np.mean(values)), 1.0) for unit, values in found.items()}
+    unit = "bytes" if spread["bytes"] < 0.9 * spread["packets"] else "packets"
+    if longest.mean() < AT_THE_LIMIT:
+        most = {unit: round(float(np.median(values))) for unit, values in found.items()}
+    return Buffer(most["packets"], most["bytes"], unit), share, longest
+
+
+def _full(found: Numbers, held: Numbers) -> float:
+    """The part of the drops that met about the same queue, if hardly any packet was let into a longer one."""
+    usual = float(np.median(found))
+    if np.mean(held > usual * (1 + LATE) + 1) > SELDOM:
+        return 0.0
+    return float(np.mean(np.abs(found - usual) <= usual * LATE + 1))
 
 
 def _overtaken(passage: Passage) -> float:

@@ -47,7 +47,8 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
     forward, back = sorted(ways, key=lambda way: (way.passage is None, way.rate is None, -way.bytes))
     trips = stretch.legs(forward.down)
     done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
-    done.rtts_ms = {row[0]: row[3] / 1e6 for row in trips.iter_rows()}
+    apart = sum(way.passage.apart_ns for way in ways if way.passage is not None)
+    done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
     _groups(done, stretch, totals, {row[0]: (float(row[1]), float(row[2])) for row in trips.iter_rows()})
     _unknown(done)
     return done

@@ -21,6 +21,12 @@ BOTH = 0.5
 
 MARKED = 3
 
+IDLE_NS, QUICK, AT_LEAST, APART_NS, SAME_NS, FEW = 5_000_000, 0.05, 3, 1_000_000, 300_000, 0.01
+"""What leaves so long after the packet before it has not waited, and is sent at the pace that a part of the packets
+exceeds. If so many take more than a millisecond longer from place to place all the same, and few of all packets take
+less, beyond what a kernel's clocks differ by, the places are apart. Some seem to take less, as they look like another
+one."""
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -32,6 +38,7 @@ class Passage:
         size: Bytes of IP.
         flow: Their connection.
         marked: Whether they were marked in between.
+        apart_ns: How long the way from the queue to the second place is, already taken off the departures.
     """
 
     arrival: Numbers
@@ -39,6 +46,7 @@ class Passage:
     size: Numbers
     flow: Numbers
     marked: Flags
+    apart_ns: int = 0
 
     @cached_property
     def sent(self) -> Numbers:
@@ -105,13 +113,32 @@ def passage(packets: pl.DataFrame) -> Passage | None:
     if best is None:
         return None
     met = best[1]
+    arrival, size = met["time_ns"].to_numpy(), met["bytes"].cast(pl.Int64).to_numpy()
+    departure = met["left"].fill_null(-1).to_numpy()
+    apart = _apart(arrival, departure, size)
     return Passage(
-        arrival=met["time_ns"].to_numpy(),
-        departure=met["left"].fill_null(-1).to_numpy(),
-        size=met["bytes"].cast(pl.Int64).to_numpy(),
+        arrival=arrival,
+        departure=np.where(departure < 0, -1, np.maximum(departure - apart, arrival)),
+        size=size,
         flow=met["flow"].cast(pl.Int64).to_numpy(),
         marked=((met["ecn_behind"] == MARKED) & (met["ecn"] != MARKED)).fill_null(False).to_numpy(),
+        apart_ns=apart,
     )
+
+
+def _apart(arrival: Numbers, departure: Numbers, size: Numbers) -> int:
+    """How far the second place is from the queue."""
+    left = np.flatnonzero(departure >= 0)
+    order = left[np.argsort(departure[left], kind="stable")]
+    gap = np.diff(departure[order])
+    if np.sum(gap > IDLE_NS) < AT_LEAST:
+        return 0
+    # What a byte takes at the most.
+    pace = np.quantile(gap[gap > 0] / size[order][1:][gap > 0], QUICK)
+    took = departure[order] - arrival[order] - (size[order] * pace).astype(np.int64)
+    alone = np.sort(took[1:][gap > IDLE_NS])
+    apart = int(alone[AT_LEAST - 1])
+    return apart if apart > APART_NS and np.mean(took < apart - SAME_NS) < FEW else 0
 
 
 def _paired(before: pl.DataFrame, behind: pl.DataFrame) -> pl.DataFrame:

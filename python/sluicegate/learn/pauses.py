@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .modes import ALIKE, mode
 from .passage import Passage
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.floating]
 
-ALIKE, SAME = 0.01, 0.8
-"""Paces that differ by less are one; so many packets that left back to back must have it."""
+SAME = 0.8
+"""So many packets that left back to back must have one pace."""
 
 PAUSE_NS = 100_000
 """A packet that took so much longer than its length takes met a pause."""
@@ -86,10 +87,3 @@ def _mean(sent: Reals, whole: NDArray[np.bool_], paused: Reals, pace: float) -> 
     left = np.concatenate(([1.0], curve.probabilities[:-1]))
     mean = float(np.sum(np.diff(places) * left))
     return mean / (mean * pace + float(paused.mean())) * 1e9
-
-
-def mode(pace: Reals) -> float:
-    """The most frequent value, within a part of a hundred."""
-    bins, counts = np.unique(np.round(np.log(pace) / ALIKE), return_counts=True)
-    near = np.abs(np.log(pace) / ALIKE - bins[np.argmax(counts)]) < 1
-    return float(np.median(pace[near]))

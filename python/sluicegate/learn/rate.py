@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .modes import ALIKE, mode
 from .passage import Passage
-from .pauses import ALIKE, mode, pauses
+from .pauses import pauses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +33,10 @@ SHARP = 0.25
 PACED, FULL, FILLED_NS = 0.4, 0.9, 500_000_000
 """Behind a link alone: so much of the bytes must keep one pace, and half a second be as
 full of them as this part of the rate. A burst of a fast port keeps a pace, too, but fills no half second."""
+
+UNSURE, SELDOM = 0.5, 0.05
+"""A rate that varies is not told where its interval is wider, as a part of it, or where the link sent without a pause
+for a smaller part of the time: what follows at once there may only have been late."""
 
 FRAMINGS = {
     "ethernet": (38, 84, ""),
@@ -76,7 +81,7 @@ def framed(size: Numbers, framing: str) -> Numbers:
 
 
 def rate(passage: Passage) -> LinkRate | None:
-    """The rate at which packets left a queue; None where too few left back to back."""
+    """The rate at which packets left a queue; None where too few left back to back, or it stays unsure."""
     left = passage.departure[passage.sent]
     gap = np.diff(left, prepend=left[:1])
     use = passage.busy & (gap > 0)
@@ -112,6 +117,8 @@ def rate(passage: Passage) -> LinkRate | None:
     # They make the rate too low, as what waits for a rate is counted and a rate that waits for packets is not; packets
     # that left back to back alone make it too high.
     half = max(half, float(sizes.sum() * 8e9 / gaps.sum() - found.mean()))
+    if half > UNSURE * found.mean() or busy < SELDOM:
+        return None
     return LinkRate(float(found.mean()), half, None, (times, found), int(use.sum()), busy)
 
 
