@@ -12,7 +12,6 @@ from test_shell_packets import real
 from test_testbed import Stub
 
 import sluicegate as sg
-from sluicegate import _core
 from sluicegate.live import access
 from sluicegate.papers.dcn2004 import PAPER
 from sluicegate.papers.dcn2004.scaled import HOSTS, LOADS, SCHEMES, STUDY
@@ -27,8 +26,7 @@ ONLY = ("live", "live-runs")
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
     """Real hosts that are simulated ones."""
-    core = Stub()
-    monkeypatch.setattr(_core, "testbed", core, raising=False)
+    core = Stub(monkeypatch)
     monkeypatch.setattr(access, "privileged", lambda: True)
     monkeypatch.setattr(access, "require_tun", lambda: None)
     return core
@@ -91,7 +89,7 @@ def test_other_papers_have_none(sluicegate: Program, name: str, words: str) -> N
 
 
 def test_without_rights_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_core, "testbed", Stub(), raising=False)
+    Stub(monkeypatch)
     monkeypatch.setattr(access, "privileged", lambda: False)
     with pytest.raises(sg.ScenarioError, match="testbed: needs the rights of root"):
         reproduce(PAPER, tmp_path, only=["live"], live=True)

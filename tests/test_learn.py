@@ -15,6 +15,7 @@ from sluicegate.learn import sightings
 from sluicegate.learn.discipline import discipline
 from sluicegate.learn.learnt import learn
 from sluicegate.learn.model import Learnt
+from sluicegate.learn.parts import busiest
 from sluicegate.learn.passage import passage
 from sluicegate.learn.rate import rate
 from sluicegate.learn.unknown import unknowns
@@ -170,7 +171,9 @@ def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Pa
     text = f'[network]\n{network}\n[queue]\ndiscipline = "codel"\n{flows}'
     places = {link: tmp_path / f"{at}.pcapng" for at, link in enumerate(("bottleneck/arrivals", "bottleneck"))}
     truth = sg.simulate(text, warmup="0 s", pcap=places)
-    found = passage(sightings.read(list(places.values()), [INSIDE], "error").packets.filter(pl.col("down")))
+    found = passage(
+        busiest(sightings.Sightings(list(places.values()), [INSIDE], "error")).packets.filter(pl.col("down"))
+    )
     assert found is not None
     assert len(found.dropped) == truth.links.filter(pl.col("link") == "bottleneck")["drops_packets"].item()
     assert (np.diff(found.sent) > 0).all()  # there is one queue
@@ -179,7 +182,9 @@ def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Pa
 def test_a_way_between_the_places_is_taken_off(tmp_path: Path) -> None:
     """As where hosts at both ends capture: behind the queue is 12 ms away."""
     text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "codel"\n{FLOWS}'
-    packets = sightings.read(captured(tmp_path, text)[:2], [INSIDE], "error").packets.filter(pl.col("down"))
+    packets = busiest(sightings.Sightings(captured(tmp_path, text)[:2], [INSIDE], "error")).packets.filter(
+        pl.col("down")
+    )
     behind = packets["point"].max()
     away = pl.when(pl.col("point") == behind).then(12_000_000).otherwise(0)
     found = [passage(each) for each in (packets, packets.with_columns(pl.col("time_ns") + away))]

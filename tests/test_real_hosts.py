@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from test_testbed import LATE, Stub
 
-from sluicegate import _core
 from sluicegate.live import access
 
 FILE = Path(__file__).parents[1] / "tools/real_hosts.py"
@@ -57,8 +56,7 @@ def test_means_and_spreads_are_those_of_simulations() -> None:
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stub:
     """Real hosts that are simulated ones with 2 ms less of delay, and one cell for them."""
-    core = Stub()
-    monkeypatch.setattr(_core, "testbed", core, raising=False)
+    core = Stub(monkeypatch)
     monkeypatch.setattr(access, "privileged", lambda: True)
     monkeypatch.setattr(access, "require_tun", lambda: None)
     page = tmp_path / "page.md"

@@ -49,23 +49,32 @@ LATE = {"kept_up": False, "late_packets": 7}
 class Stub:
     """A core whose real hosts are simulated ones: what it was asked for, and how its clock was kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[dict[str, Any]] = []
         self.live: dict[str, Any] = {}
+        self._given: list[tuple[Any, tuple[Any, ...]]] = []
+        self._read = _core.Scenario
+        monkeypatch.setattr(_core, "Scenario", self.read)
+        monkeypatch.setattr(_core, "testbed", self, raising=False)
 
-    def __call__(self, text: str, name: str, sets: Any, options: str, told: Any = None, make: Any = None) -> Any:
+    def read(self, *given: Any) -> Any:
+        """A scenario, of which it is remembered what it was read from."""
+        self._given.append((self._read(*given), given))
+        return self._given[-1][0]
+
+    def __call__(self, scenario: Any, options: str, told: Any = None, make: Any = None) -> Any:
+        [(text, name, sets)] = [given for each, given in self._given if each is scenario]
         self.asked.append({"text": text, "sets": dict(sets), **json.loads(options)})
         if told is not None:
             told(json.dumps({"time_s": 1.0}))
-        done: Any = _core.run(_core.Scenario(text, name, [*sets, ("network.delay", "3 ms")]), None, make)
+        done: Any = _core.run(self._read(text, name, [*sets, ("network.delay", "3 ms")]), None, make)
         tables = {name: [c for c in columns if c[0] not in UNKNOWN] for name, columns in done["tables"].items()}
         return {"summary": json.dumps(json.loads(done["summary"]) | {"live": LIVE | self.live}), "tables": tables}
 
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    core = Stub()
-    monkeypatch.setattr(_core, "testbed", core, raising=False)
+    core = Stub(monkeypatch)
     monkeypatch.setattr(access, "privileged", lambda: True)
     monkeypatch.setattr(access, "require_tun", lambda: None)
     return core

@@ -72,7 +72,7 @@ def parameters(choice: Choice) -> Parameters:
         fields = (declared(choice.name) or {"fields": ()})["fields"]
         numbers = tuple(each["name"] for each in fields if each["kind"] in NUMBERS)
         return Parameters(numbers, tuple(each["name"] for each in fields if each["kind"] not in NUMBERS))
-    given = choice.check(Cell(1_000_000, 1, 1_000_000).text(1, False), PYTHON, ())["queue"].get("python", {})
+    given = choice.read(Cell(1_000_000, 1, 1_000_000).text(1, False), PYTHON, ()).resolved["queue"].get("python", {})
     own = custom_aqm.parameters(choice.name, given, choice.queue)
     numbers = tuple(name for name, value in own.items() if type(value) in (int, float) and moved(value, 2.0))
     return Parameters(numbers, tuple(name for name in own if name not in numbers), own)
