@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-gate bench-peers bench-live captures ns2 fuzz bpf kernel generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-gate bench-peers bench-live captures ns2 fuzz bpf kernel generate coverage lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,13 +43,20 @@ test-all: tests ## every test, and more examples of the random ones, as continuo
 # Adapters to transports of others need the Rust of smoltcp, 1.91; an older one does without them.
 OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print "--exclude sluicegate-adapters" }')
 
+# Tests in Python wait for processes, and those with real packets for the time to pass: two for each core, and Rust's
+# beside them.
+WORKERS = $(shell expr 2 \* "$$(getconf _NPROCESSORS_ONLN)")
+
 tests: setup
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/reference.py --check
-	cargo test --profile tests --locked --workspace $(OLD_RUST)
-	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" \
-		$(BIN)/python -m pytest $(WHICH) --numprocesses auto --dist loadfile --durations 15
+	cargo test --profile tests --locked --workspace $(OLD_RUST) --no-run
+	@mkdir -p out; log=out/tests-rust.log; \
+	cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
+	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \
+		$(BIN)/python -m pytest $(WHICH) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
+	if wait $$rust; then echo "Rust: $$(grep -c '\.\.\. ok$$' $$log) tests passed"; else cat $$log; status=1; fi; exit $$status
 
 lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module may import which, workflows
 	cargo fmt --all --check
@@ -121,6 +128,10 @@ generate: $(VENV)/.python ## write the Python classes, reference pages, schema a
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/reference.py
 	$(BIN)/python tools/house.py
+
+coverage: COVERAGE ?= rust python
+coverage: setup ## measure what the tests cover, for CONTRIBUTING.md: COVERAGE="rust" or "python" alone; half an hour
+	$(BIN)/python tools/lines.py $(addprefix --measure ,$(COVERAGE))
 
 lock: $(VENV)/.python ## choose new versions for requirements.lock, with the digest of every file
 	rm -rf $(VENV)/lock

@@ -69,6 +69,18 @@ seed = 5
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
+SLOWEST = (
+    "test_bridge", "test_recommend", "test_manual", "test_sweep", "test_evaluate", "test_testbed", "test_compare",
+    "test_real_oracles", "test_shell_packets", "test_dcn2004", "test_margin", "test_calling", "test_errors",
+    "test_export", "test_own_files", "test_compare_own", "test_envelope", "test_result_objects", "test_ns2_shares",
+)  # fmt: skip
+"""Files that take longest: they come first, so that no worker has one of them alone at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:

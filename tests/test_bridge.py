@@ -413,6 +413,7 @@ def test_marks_arrive_with_right_checksums(
 
 
 @real
+@pytest.mark.full
 def test_choke_bounds_the_share_of_a_flood(between: Between) -> None:
     """A flood that is twice the rate is nearly all of what a FIFO carries. Under CHOKe its packets meet their like in
     the queue, and both are dropped: ten TCP flows keep most of the link."""

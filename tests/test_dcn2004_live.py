@@ -98,6 +98,7 @@ def test_without_rights_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @real
+@pytest.mark.full
 def test_with_real_hosts(tmp_path: Path) -> None:
     if not access.privileged():
         pytest.skip("needs root")

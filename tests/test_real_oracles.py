@@ -59,9 +59,10 @@ def times_in(file: Path) -> list[float]:
     return [float(line) for line in file.read_text().split()]
 
 
-def through_shell(folder: Path) -> list[float]:
+@pytest.fixture(scope="module")
+def through_shell(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
     """When datagrams arrive that cross a link of a shell."""
-    file = folder / "shell"
+    file = tmp_path_factory.mktemp("shell") / "times"
     peer = [sys.executable, "-c", RECEIVE, str(file)]
     command = [sys.executable, "-c", SEND, "198.18.0.2"]
     sg.shell(command, rate="2 Mbit/s", delay="1 ms", queue="drop_tail:limit=50", peer=peer)
@@ -127,11 +128,13 @@ QDISCS = {
 @real
 @pytest.mark.skipif(not access.privileged(), reason="pairs of devices need root")
 @pytest.mark.parametrize("name", QDISCS)
-def test_rate_and_spacing_are_those_of_the_kernels_shapers(name: str, veth: list[str], tmp_path: Path) -> None:
+def test_rate_and_spacing_are_those_of_the_kernels_shapers(
+    name: str, veth: list[str], through_shell: list[float], tmp_path: Path
+) -> None:
     theirs = through_qdisc(veth, QDISCS[name], tmp_path)
     if theirs is None:
         pytest.skip(f"this kernel has no {name}")
-    ours = through_shell(tmp_path)
+    ours = through_shell
     # 500 packets in the two seconds: one more or less is 2e-3.
     assert rate_of(ours) == pytest.approx(RATE, rel=3e-3)
     # What late timers cost beyond their burst, they lose.

@@ -171,6 +171,7 @@ def test_a_burst_is_that_of_the_kernels_shapers(kind: str, tmp_path: Path) -> No
 
 
 @real
+@pytest.mark.full
 def test_a_shaper_of_the_kernel_empties_the_modem_as_simulated() -> None:
     if subprocess.run(["sh", "-c", "command -v tc ip"], capture_output=True).returncode:
         pytest.skip("no tc and ip (iproute2)")
