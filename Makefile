@@ -131,7 +131,8 @@ generate: $(VENV)/.python ## write the Python classes, reference pages, schema a
 
 coverage: COVERAGE ?= rust python
 coverage: setup ## measure what the tests cover, for CONTRIBUTING.md: COVERAGE="rust" or "python" alone; half an hour
-	$(BIN)/python tools/lines.py $(addprefix --measure ,$(COVERAGE))
+	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" \
+		$(BIN)/python tools/lines.py $(addprefix --measure ,$(COVERAGE))
 
 lock: $(VENV)/.python ## choose new versions for requirements.lock, with the digest of every file
 	rm -rf $(VENV)/lock
