@@ -158,11 +158,11 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "interval far above the round trip": (
         {'"10 ms"': '"100 us"', '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
-        ["queue.interval = 100 ms", "only 200 us", "for 500 of them", "set interval to about 2 ms"],
+        ["queue.interval = 100 ms", "only 200 us", "for 500 round trips", "set interval to about 2 ms"],
     ),
     "average bound to stand at max_th": (
         {'discipline = "fq_codel"': RED, TCP: 'kind = "udp"\nrate = "15 Mbit/s"\ncount = 2\naccess_rate = "20 Mbit/s"'},
-        ["bottleneck: ", "offer 30 Mbit/s to 20 Mbit/s", "stands at max_th = 60 packets", "set gentle = true"],
+        ["bottleneck: ", "offer 30 Mbit/s to 20 Mbit/s", "stays at max_th = 60 packets", "set gentle = true"],
     ),
     "reordering": (
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', TCP: SACK + "count = 4"},
