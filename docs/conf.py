@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 from pygments.lexers.shell import BashSessionLexer
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
@@ -56,3 +57,4 @@ class Session(BashSessionLexer):
 
 def setup(app: Sphinx) -> None:
     app.add_lexer("console", Session)
+    app.add_lexer("mermaid", TextLexer)  # forges draw it; here it stays the list of arrows that it is
