@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    short_help="Learn a scenario of a link, its queue and its traffic from captures, or of a line from measurements.",
+    short_help="Learn a scenario from captures of a link, or from measurements of an access line.",
     epilog="""Examples:
 
 \b
@@ -31,51 +31,54 @@ sluicegate learn --down "93 Mbit/s" --up "18 Mbit/s" --rtt "19 ms" --rtt-up "340
 @answers
 def learn(
     out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here, what it needs beside it.")
+        Path,
+        typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here, and files it needs next to it."),
     ],
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Captures, pcap or pcapng, before the queue, behind it, and of the way back; or results of iperf3 -J, "
-            "Flent, ping, irtt, tc -s -j qdisc, networkQuality -c.",
+            help="Captures, pcap or pcapng, from before and behind the queue, in both directions if you have them; or "
+            "results of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc, networkQuality -c.",
         ),
     ] = None,
     inside: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PREFIX", help="Addresses at home. Repeatable. [private ones, or the one host that all use]"
+            metavar="PREFIX", help="Addresses at home. Repeatable. [private ones, or the host in every connection]"
         ),
     ] = None,
     on_jump: Annotated[
-        str, typer.Option(metavar="error|skip|shift", help="Where times leap: as in a replay.")
+        str, typer.Option(metavar="error|skip|shift", help="When times jump: stop, skip packets or shift, as `replay`.")
     ] = "error",
     keep_addresses: Annotated[
-        bool, typer.Option("--keep-addresses", help="Name the addresses of each group in comments.")
+        bool, typer.Option("--keep-addresses", help="Write the addresses of each group into comments.")
     ] = False,
-    down: Annotated[str | None, typer.Option(metavar="RATE", help="Of downloads, as a speed test shows it.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Of uploads.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of downloads, from a speed test.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads, from a speed test.")] = None,
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip without load.")] = None,
     rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a download.")] = None,
     rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during an upload.")] = None,
     access: Annotated[
-        str | None, typer.Option(metavar="ACCESS", help="Without captures: the kind of line, as for new home. [docsis]")
+        str | None, typer.Option(metavar="KIND", help="Without captures: kind of line, as for `new home`. [docsis]")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Simulate what was learnt, and set it beside the captures.")
+        bool, typer.Option("--check", help="Simulate the learnt scenario, and compare it with the captures.")
     ] = False,
     disciplines: Annotated[
-        str | None, typer.Option(metavar="LIST", help="With --check or --report, also these, such as fq_codel,cake.")
+        str | None,
+        typer.Option(metavar="LIST", help="With --check or --report: simulate these too, such as fq_codel,cake."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the numbers and the comparison.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn rate, framing, buffer, discipline, base round trips and traffic; nothing of what packets carry is kept.
+    """Learn rate, framing, buffer, discipline, base round trips and traffic of a link; write them as a scenario.
 
-    Senders of the scenario react, those of a replay do not. What captures do not tell is said with its range.
-    Measurements tell rates, round trips and buffer of an access line; who uses it is then as for new home.
+    Unlike in a replay, the scenario's senders react. Payload is not kept. Values that captures do not determine are
+    printed with their range. Measurements give rates, round trips and buffer of an access line; its users are then
+    those of `new home`.
     """
     from ..io import staged_file
     from ..learn.learnt import learn as learn_from
