@@ -115,7 +115,7 @@ def test_who_names_one_interface_is_told_the_direction_and_what_is_missing(sluic
         (["cable", "--dev", "a", "--margin", "5 %"], "--margin: needs --wan"),
         (["cable", "--wan", "a", "--cake-mq"], "an ifb device has one transmit queue: with --cake-mq name"),
         (["cable", "--wan", "a", "--margin", "100 %"], "must be at least 0 % and below 100 %"),
-        (["cable", "--wan", "a", "--freebsd"], "are for Linux's own"),
+        (["cable", "--wan", "a", "--freebsd"], "are for Linux's own disciplines"),
         (["cable", "--wan", "a", "--format", "nixo"], 'did you mean "nixos"?'),
         (["cable", "--wan", "a", "--format", "networkd"], "name the interface to the home, --lan NAME"),
         (["cable", "--dev", "a", "--format", "openwrt"], "name the interface to the network, --wan NAME"),

@@ -85,7 +85,7 @@ def test_the_command_prints_writes_and_tells_that_senders_do_not_react(sluicegat
     assert len(largest) == 3
     assert "10.77.0.1:40005 > 10.77.0.2:5005 udp" in largest[0]
     assert any("smaller flows" in line for line in lines)
-    assert "Recorded senders do not react" in done.stdout
+    assert "A recorded sender does not react" in done.stdout
     summary = json.loads((tmp_path / "out/new/summary.json").read_text("utf-8"))
     assert (summary["seed"], summary["version"]) == (7, sg.__version__)
     assert summary["replay"]["queue"]["candidates"] == 2
