@@ -68,7 +68,7 @@ def lines(folder: Path) -> Iterator[str]:
         f"first {of.warmup_s:g} s not measured. [Evaluating]({pages.manual}) says what is run and how to read it.\n"
     )
     if newer := [f"`{each.id}`" for each in suite.scenarios if each not in done.scenarios]:
-        yield f"Not among these results, for they are newer: {', '.join(newer)}.\n"
+        yield f"These scenarios are newer and have no results here: {', '.join(newer)}.\n"
     yield f"{report.LEGEND}\n"
     apart = ", ".join(f"`{each.id}`" for each in done.scenarios if each.apart)
     means = (

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,9 +80,8 @@ def opened(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def vectors(
-    units: pl.DataFrame, flows: list[int], opened: dict[int, int], legs: dict[int, tuple[float, float]],
-    data_down: bool, begun: int,
-) -> tuple[str, int]:  # fmt: skip
+    units: pl.DataFrame, flows: list[int], opened: pl.DataFrame, legs: pl.DataFrame, data_down: bool, begun: int
+) -> tuple[str, int]:
     """The connections of these numbers of which the opening is known, in tmix's original format, and how many they are.
 
     `legs`: the round trip of a connection on the two sides of the link, beyond where data goes and before it comes
@@ -89,24 +89,25 @@ def vectors(
     """
     import polars as pl
 
-    rows = units.filter(pl.col("flow").is_in(flows))
-    lines, count = [], 0
-    for (flow,), mine in sorted(rows.group_by("flow", maintain_order=True), key=lambda item: opened.get(item[0][0], 0)):
-        if flow not in opened:
-            continue
-        count += 1
-        listed = mine.to_dicts()
-        asked = sum(1 for row in listed if row["opened"])
-        far, near = legs.get(flow, (0.0, 0.0))
-        lines.append(f"SEQ {(opened[flow] - begun) // 1000} {max(asked, 1)} {count} {count}")
-        if flow in legs:
-            lines.append(f"r {round((far + near) / 1000)}")
-        before = None
-        for row in listed:
-            if before is not None:
-                # The end that answers sits beyond the link for data, before it for what comes back.
-                path = far if before["down"] == data_down else near
-                lines.append(f"t {max(round((row['first'] - before['last'] - path) / 1000), 0)}")
-            lines.append(f"{'>' if row['opened'] else '<'} {row['new']}")
-            before = row
-    return "\n".join(lines) + "\n" if lines else "", count
+    rows = (
+        units.filter(pl.col("flow").is_in(flows))
+        .join(opened, on="flow", maintain_order="left")
+        .join(legs, on="flow", how="left", maintain_order="left")
+        .with_columns(asked=pl.col("opened").sum().over("flow"))
+        .sort("time_ns", "flow", maintain_order=True)
+    )
+    text, count = StringIO(), 0
+    before: dict[str, Any] | None = None
+    for row in rows.iter_rows(named=True):
+        if before is None or before["flow"] != row["flow"]:
+            count += 1
+            text.write(f"SEQ {(row['time_ns'] - begun) // 1000} {max(row['asked'], 1)} {count} {count}\n")
+            if row["rtt_ns"] is not None:
+                text.write(f"r {round(row['rtt_ns'] / 1000)}\n")
+        else:
+            # The end that answers sits beyond the link for data, before it for what comes back.
+            path = (row["far_ns"] if before["down"] == data_down else row["near_ns"]) or 0
+            text.write(f"t {max(round((row['first'] - before['last'] - path) / 1000), 0)}\n")
+        text.write(f"{'>' if row['opened'] else '<'} {row['new']}\n")
+        before = row
+    return text.getvalue(), count

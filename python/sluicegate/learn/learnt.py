@@ -37,7 +37,8 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
     seen = sightings.Sightings(files, inside, on_jump)
     stretch = parts.busiest(seen)
     totals = stretch.totals
-    ways = [_direction(stretch, totals, down) for down in (True, False)]
+    packets = parts.Places().split(stretch.packets)
+    ways = [_direction(stretch, totals, packets, down) for down in (True, False)]
     remarks = seen.remarks + stretch.remarks
     if all(way.passage is None for way in ways):
         remarks.append(
@@ -49,31 +50,30 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
     done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
     apart = sum(way.passage.apart_ns for way in ways if way.passage is not None)
     done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
-    _groups(done, stretch, totals, {row[0]: (float(row[1]), float(row[2])) for row in trips.iter_rows()})
+    _groups(done, stretch, totals, packets, trips)
     _unknown(done)
     return done
 
 
-def _direction(stretch: Stretch, totals: pl.DataFrame, down: bool) -> Direction:
+def _direction(stretch: Stretch, totals: pl.DataFrame, ways: Ways, down: bool) -> Direction:
     """One direction of the link."""
     import polars as pl
 
     way = Direction(down, int(totals.filter(pl.col("down") == down)["bytes"].sum()))
-    packets = stretch.packets.filter(pl.col("down") == down)
-    if packets.is_empty():
+    if down not in ways:
         return way
-    way.passage = passage(packets)
+    way.passage = passage(stretch.packets.filter(pl.col("down") == down))
     if way.passage is not None:
         way.rate, way.told = rate(way.passage), discipline.discipline(way.passage)
     else:
-        before, _ = parts.split(packets, stretch.places)[down]
+        before, _ = ways[down]
         if (before["payload_bytes"].fill_null(1) > 0).mean() < 0.5:  # type: ignore[operator]
             return way  # acknowledgements keep the pace of the data that they acknowledge
         way.rate = rate_behind(before["time_ns"].to_numpy(), before["bytes"].cast(pl.Int64).to_numpy())
     return way
 
 
-def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, legs: dict[int, tuple[float, float]]) -> None:
+def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, ways: Ways, trips: pl.DataFrame) -> None:
     """Who sends what."""
     import polars as pl
 
@@ -84,12 +84,12 @@ def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, legs: dict[int
     names = done.flows.filter(pl.col("server_name").is_not_null()).select("id", "server_name").iter_rows()
     kinds = {flow: kind for flow, name in names if (kind := services.category(name)) is not None}
     found = traffic.bulk(totals, turns, kinds)
-    ways = parts.split(stretch.packets, stretch.places)
     told, marks = _senders(done, stretch, ways, found)
     done.groups = traffic.transfers(found, told, marks, done.rtts_ms, begun, ended)
     rates = {way.down: way.rate.bps for way in (done.forward, done.back) if way.rate is not None}
-    ports = {row[0]: set(row[1:]) for row in done.flows.select("id", "source_port", "destination_port").iter_rows()}
     clocked = totals.filter(pl.col("protocol").fill_null(0) != 6)["flow"].unique().to_list()
+    mine = done.flows.filter(pl.col("id").is_in(clocked)).select("id", "source_port", "destination_port")
+    ports = {row[0]: set(row[1:]) for row in mine.iter_rows()}
     seen = bursts.bursts(pl.concat(before for before, _ in ways.values()), clocked)
     done.groups += traffic.datagrams(totals, ports, seen, begun, ended, rates)
     taken = {flow for group in done.groups for flow in group.flows}
@@ -101,7 +101,7 @@ def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, legs: dict[int
         split.setdefault("web" if kind is None else f"{kind} over TCP", []).append(flow)
     missed = 0
     for name, flows in sorted(split.items(), key=lambda item: item[0] != "web"):
-        text, count = exchanges.vectors(units, flows, stretch.opened, legs, done.forward.down, begun)
+        text, count = exchanges.vectors(units, flows, stretch.opened, trips, done.forward.down, begun)
         missed += len(flows) - count
         if not count:
             continue

@@ -34,11 +34,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The stretch that is learnt from: the packets of its busiest chunk, and where each direction was captured; its
-    parts; how long all captures together are, and when they begin."""
+    """The stretch that is learnt from: the packets of its busiest chunk; its parts; how long all captures together are,
+    and when they begin."""
 
     packets: pl.DataFrame
-    places: dict[bool, tuple[int, int]]
     parts: list[Part]
     all_ns: int
     begun_ns: int
@@ -64,12 +63,11 @@ class Stretch:
         return exchanges.joined([part.units for part in self.parts])
 
     @property
-    def opened(self) -> dict[int, int]:
+    def opened(self) -> pl.DataFrame:
         """When connections were opened."""
         import polars as pl
 
-        found = pl.concat(part.opened for part in self.parts).group_by("flow").agg(pl.col("time_ns").min())
-        return dict(found.iter_rows())
+        return pl.concat(part.opened for part in self.parts).group_by("flow").agg(pl.col("time_ns").min())
 
     def legs(self, down: bool) -> pl.DataFrame:
         """The shortest round trips of connections: beyond where data in this direction goes, before it, and both."""
@@ -101,7 +99,7 @@ def busiest(chunks: Iterable[pl.DataFrame]) -> Stretch:
     recent: list[Part] = []
     taken: list[Part] = []
     heaviest, packets = -1, None
-    places: dict[bool, tuple[int, int]] = {}
+    places = Places()
     first: Part | None = None
     last: Part | None = None
     for chunk in chunks:
@@ -115,15 +113,14 @@ def busiest(chunks: Iterable[pl.DataFrame]) -> Stretch:
     assert packets is not None
     assert first is not None
     assert last is not None
-    return Stretch(packets, places, taken, last.ended - first.begun, first.begun)
+    return Stretch(packets, taken, last.ended - first.begun, first.begun)
 
 
-def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: dict[bool, tuple[int, int]]) -> Part:
-    """What is kept of a chunk. `places`: where packets of each direction are seen before the queue and behind it, as
-    far as that is known."""
+def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: Places) -> Part:
+    """What is kept of a chunk."""
     import polars as pl
 
-    ways = split(chunk, places)
+    ways = places.split(chunk)
     once = pl.concat([chunk.clear(), *(before for before, _ in ways.values())]).sort("time_ns", maintain_order=True)
     return Part(
         int(chunk["time_ns"][0]), int(chunk["time_ns"][-1]), int(chunk["bytes"].sum()),
@@ -132,21 +129,31 @@ def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: dict[bool, tup
     )  # fmt: skip
 
 
-def split(chunk: pl.DataFrame, places: dict[bool, tuple[int, int]]) -> Ways:
-    """The packets of each direction where they are seen first, and last; it adds to `places`."""
-    import polars as pl
+class Places:
+    """Where packets of each direction are seen before the queue and behind it, as far as that is known."""
 
-    ways = {}
-    for down in (True, False):
-        packets = chunk.filter(pl.col("down") == down)
-        if packets.is_empty():
-            continue
-        if down not in places:
-            places[down] = _places(packets)
-        before, behind = (packets.filter(pl.col("point") == point) for point in places[down])
-        if not before.is_empty():
-            ways[down] = before, behind
-    return ways
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[bool, tuple[int, int]] = {}
+        self._met: set[tuple[bool, int]] = set()
+
+    def split(self, chunk: pl.DataFrame) -> Ways:
+        """The packets of each direction where they are seen first, and last."""
+        import polars as pl
+
+        ways = {}
+        for down in (True, False):
+            packets = chunk.filter(pl.col("down") == down)
+            met = {(down, point) for point in packets["point"].unique()}
+            # One capture may have begun after another.
+            if not met <= self._met:
+                self._met |= met
+                self._known[down] = _places(packets)
+            if met:
+                before, behind = (packets.filter(pl.col("point") == point) for point in self._known[down])
+                if not before.is_empty():
+                    ways[down] = before, behind
+        return ways
 
 
 def _places(packets: pl.DataFrame) -> tuple[int, int]:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .. import _core
 
-Side = bool | None
-"""Whether the first of two ends is inside; None where that cannot be told."""
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+UNKNOWN = -1
+"""Which of both ends is inside cannot be told."""
 
 
 class Sides:
@@ -23,18 +30,21 @@ class Sides:
         if nets:
             self._is_inside = lambda address: any(ipaddress.ip_address(address) in net for net in nets)
 
-    def of(self, ends: Sequence[tuple[str, str]]) -> list[Side]:
-        """Which of both ends of each connection is inside.
+    def of(self, sources: pl.Series, ends: pl.Series) -> NDArray[np.int8]:
+        """Whether the first of the two ends of each connection is inside: 1, 0, or unknown.
 
         Raises `ScenarioError` when that can be told of none of the first ones.
         """
-        if self._is_inside is not None:
-            is_inside = lru_cache(maxsize=4096)(self._is_inside)
-            return [None if is_inside(source) == is_inside(end) else is_inside(source) for source, end in ends]
-        common = set(ends[0]).intersection(*ends) if len(ends) > 1 else set()
-        self._is_inside = {next(iter(common))}.__contains__ if len(common) == 1 else _private
-        sides = self.of(ends)
-        if all(side is None for side in sides):
+        first = self._is_inside is None
+        if self._is_inside is None:
+            common = {sources[0], ends[0]} if len(sources) > 1 else set()
+            for pair in zip(sources, ends, strict=True):
+                common.intersection_update(pair)
+            self._is_inside = common.__contains__ if len(common) == 1 else _private
+        is_inside = lru_cache(maxsize=4096)(self._is_inside)
+        both = ((is_inside(source), is_inside(end)) for source, end in zip(sources, ends, strict=True))
+        sides = np.fromiter((UNKNOWN if one == other else one for one, other in both), np.int8, len(sources))
+        if first and (sides == UNKNOWN).all():
             raise _core.ScenarioError(
                 "which side of the link is inside cannot be told from the addresses: say it with --inside, such as "
                 "--inside 192.168.0.0/16"

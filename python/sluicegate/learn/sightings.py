@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ..captures import CaptureReader
-from .sides import Side, Sides
+from .sides import UNKNOWN, Sides
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,8 +29,6 @@ and packets of one capture that are read at once."""
 
 LONGEST_NS = 600_000_000_000
 """The longest time that a chunk takes up, about."""
-
-UNKNOWN = -1
 
 
 class _Source:
@@ -192,10 +190,8 @@ class Sightings:
 
         assert self._known is not None
         new = self._known[len(self._inside) :]
-        sides: list[Side] = self._sides.of(list(zip(new["source"], new["destination"], strict=True)))
-        self._inside = np.concatenate(
-            [self._inside, np.array([UNKNOWN if side is None else side for side in sides], np.int8)]
-        )
+        sides = self._sides.of(new["source"], new["destination"])
+        self._inside = np.concatenate([self._inside, sides])
         self._first = np.concatenate([self._first, np.full(len(sides), UNKNOWN, np.int8)])
         inside = self._inside[packets["flow"].to_numpy()]
         packets = packets.with_columns(pl.Series("inside", inside)).filter(pl.col("inside") != UNKNOWN)
