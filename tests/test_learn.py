@@ -14,11 +14,11 @@ import sluicegate as sg
 from sluicegate.learn import sightings
 from sluicegate.learn.discipline import discipline
 from sluicegate.learn.learnt import learn
-from sluicegate.learn.model import Learnt
+from sluicegate.learn.model import Learnt, Unknown
 from sluicegate.learn.parts import busiest
 from sluicegate.learn.passage import passage
 from sluicegate.learn.rate import rate
-from sluicegate.learn.unknown import unknowns
+from sluicegate.learn.unknown import answers, unknowns
 from sluicegate.learn.write import text as text_of
 from sluicegate.learn.write import write
 
@@ -179,6 +179,16 @@ def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Pa
     assert (np.diff(found.sent) > 0).all()  # there is one queue
 
 
+def test_acknowledgements_tell_no_rate_of_their_link(tmp_path: Path) -> None:
+    """They come at the pace of the data that they answer, half as many of them."""
+    flows = (
+        '[[flows]]\nkind = "tcp"\ncount = 4\nalgorithm = "reno"\nrtts = ["40 ms", "50 ms", "60 ms", "110 ms"]\n'
+        '[run]\nduration = "20 s"\n'
+    )
+    network = 'rate = "15.5 Mbit/s"\ndelay = "5 ms"\nframing = "ptm"'
+    assert learnt(tmp_path, network, 'discipline = "codel"', flows).back.rate is None
+
+
 def test_a_way_between_the_places_is_taken_off(tmp_path: Path) -> None:
     """As where hosts at both ends capture: behind the queue is 12 ms away."""
     text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "codel"\n{FLOWS}'
@@ -267,6 +277,21 @@ def test_one_place_behind_the_queue_tells_rate_and_framing(tmp_path: Path, frami
     assert all(30 <= each < 100 for each in found)
 
 
+def test_an_answer_that_depends_on_what_is_not_known_is_said() -> None:
+    class Ranked:
+        def __init__(self, best: list[str]) -> None:
+            self.best = lambda: best
+
+    found = [Unknown("network.rate", "4 Mbit/s", "1 Mbit/s", "20 Mbit/s", "why")]
+    said = answers(found, ["cake", "fq_codel"], lambda _, value: Ranked(["fq_codel", "cake"]))  # type: ignore[arg-type]
+    assert said == ["network.rate is not known: from 1 Mbit/s to 20 Mbit/s the same are best"]
+    other = {"1 Mbit/s": ["cake", "fq_codel"], "20 Mbit/s": ["codel"]}
+    said = answers(found, ["cake", "fq_codel"], lambda _, value: Ranked(other[value]))  # type: ignore[arg-type]
+    assert said == [
+        "network.rate is not known: from 1 Mbit/s to 20 Mbit/s other disciplines are best: at 20 Mbit/s codel"
+    ]
+
+
 def test_one_place_before_the_queue_tells_no_rate(tmp_path: Path) -> None:
     text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n[queue]\ndiscipline = "drop_tail"\nlimit = 80\n{FLOWS}'
     before, _, back = captured(tmp_path, text)
@@ -296,7 +321,7 @@ def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> N
     sluicegate("check", "learnt.toml")
     done = sluicegate(
         "learn", *files, "--inside", INSIDE, "-o", "again.toml",
-        "--check", "--disciplines", "fq_codel", "--report", "page.html",
+        "--check", "--disciplines", "fq_codel,cake:bandwidth=9 Mbit/s", "--report", "page.html",
     )  # fmt: skip
     assert "simulated: throughput" in done.stdout
     [call] = [line.split() for line in done.stdout.splitlines() if line.split()[:3] == ["call", "throughput", "kbit/s"]]
@@ -305,6 +330,7 @@ def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> N
     )  # simulated as captured: 128 kbit/s less a few drops
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "Waiting times" in page
+    assert re.search(r"Your line, with cake at 9 Mbit/s: .* call \d+\.\d ms instead of \d+\.\d", page)
     assert "10.0.0.1" not in page
     # One that is cut gives what comes before, and says so.
     cut = tmp_path / "cut.pcapng"

@@ -34,7 +34,7 @@ from sluicegate.quantities import in_base_unit, toml_inline
 
 DISCIPLINES = ["drop_tail", "red", "choke", "codel", "pie", "blue", "fq_codel", "cake", "sfq", "fq_pie"]
 LINKS = ["wire", "ethernet", "pppoe", "ptm", "dsl", "cable", "lte", "wifi", "satellite"]
-RANKED = "drop_tail,codel,pie,fq_codel,cake"
+RANKED = "drop_tail,codel,fq_codel,cake"
 """What is ranked: each with its defaults for the link, which `recommend` chooses."""
 
 KEPT = Path(__file__).parents[1] / "docs/learn-proof.jsonl"

@@ -67,7 +67,10 @@ def learn(
     ] = False,
     disciplines: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="With --check or --report: simulate these too, such as fq_codel,cake."),
+        typer.Option(
+            metavar="LIST",
+            help='With --check or --report: simulate these too, such as "fq_codel,cake:bandwidth=19 Mbit/s".',
+        ),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the numbers and the comparison.")
@@ -80,6 +83,7 @@ def learn(
     printed with their range. Measurements give rates, round trips and buffer of an access line; its users are then
     those of `new home`.
     """
+    from ..experiments.disciplines import choices
     from ..io import staged_file
     from ..learn.learnt import learn as learn_from
     from ..learn.line import fill, from_measurements
@@ -109,11 +113,11 @@ def learn(
         return
     if disciplines is not None and not (check or report):
         raise Refusal("--disciplines: give --check or --report, too")
+    listed = [each.label for each in choices(disciplines)] if disciplines else []
     done = learn_from(captures, inside=inside or (), on_jump=on_jump)
     fill(done, measured)
     written = write(done, out, keep_addresses)
     check_scenario(out)
-    listed = [each.strip() for each in disciplines.split(",")] if disciplines else []
     sides: list[Side] = []
     if check or report:
         from ..learn import beside, page  # they need Matplotlib, which takes its memory

@@ -47,10 +47,12 @@ class Met:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: what each group met, and all waiting times with the seconds at which they ended."""
+    """One side of the comparison: what each group met and its waiting times in milliseconds, and all waiting times with
+    the seconds at which they ended."""
 
     label: str
     groups: dict[str, Met]
+    waits: dict[str, NDArray[np.float64]]
     seconds: NDArray[np.float64]
     wait_ms: NDArray[np.float64]
 
@@ -115,17 +117,17 @@ def measured(label: str, through: Passage, groups: dict[str, list[int]], start: 
     sent, wait = through.sent, through.wait / 1e6
     late = through.arrival[sent] >= start
     drops = through.dropped[through.arrival[through.dropped] >= start]
-    found = {}
+    found, of = {}, {}
     for name, flows in {ALL: None, **groups}.items():
         mine = late if flows is None else late & np.isin(through.flow[sent], flows)
         lost = len(drops) if flows is None else int(np.isin(through.flow[drops], flows).sum())
         if not mine.any():
             continue
-        waits = wait[mine]
+        waits = of[name] = wait[mine]
         met = (float(waits.mean()), float(np.median(waits)), float(np.percentile(waits, 95)))
         bits = float(through.size[sent][mine].sum() * 8)
         found[name] = Met(bits / seconds, lost / (lost + int(mine.sum())), met)
-    return Side(label, found, (through.begun[late] - start) / 1e9, wait[late])
+    return Side(label, found, of, (through.begun[late] - start) / 1e9, wait[late])
 
 
 def distance(one: Side, other: Side) -> float:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 COLOURS = (plot.BLACK, plot.VERMILION, plot.BLUE, plot.GREEN, plot.PURPLE)
 
+MOST_GROUPS, LEAST_MS = 4, 0.01
+"""Groups with a picture of their own, and the shortest wait of the logarithmic axes: what waits less is drawn there."""
+
 CELLS: dict[str, Callable[[Met], str]] = {
     "throughput kbit/s": lambda met: fixed(met.throughput_bps, 1e3),
     "loss %": lambda met: fixed(met.loss, 0.01),
@@ -40,8 +43,8 @@ def page(done: Learnt, sides: Sequence[Side], scenario: str) -> Page:
         far = ", ".join(f"{side.label} {distance(sides[0], side):.2f}" for side in sides[1:])
         sections += [
             Section("beside", "What packets met", f"Distance of waiting times from those captured: {far}.",
-                    tables=[("", table(sides))]),
-            Section("waits", "Waiting times", "Over time, and the share of packets that waited no longer.",
+                    tables=[("", table(sides))], words=instead(sides)),
+            Section("waits", "Waiting times", "Over time, and the share of each group's packets that waited no longer.",
                     figure=figure(sides)),
         ]  # fmt: skip
     groups = tuple(
@@ -105,26 +108,51 @@ def table(sides: Sequence[Side]) -> Table:
     return Table(("group", "what", *(side.label for side in sides)), tuple(rows), len(sides))
 
 
+def instead(sides: Sequence[Side]) -> list[str]:
+    """What another discipline would give, in sentences."""
+    now = sides[1]
+    said = []
+    for side in sides[2:]:
+        changes = [
+            f"{name} {fixed(side.groups[name].wait_ms[2])} ms instead of {fixed(met.wait_ms[2])}"
+            for name, met in now.groups.items() if name != ALL and name in side.groups
+        ]  # fmt: skip
+        said.append(f"Your line, with {_words(side.label)}: 95 of 100 packets wait at most: {', '.join(changes)}.")
+    return said
+
+
+def _words(label: str) -> str:
+    """A discipline with its values as a sentence has it: cake at 19 Mbit/s."""
+    name, *values = label.split(":")
+    pairs = [value.split("=", 1) for value in values]
+    rate = [f" at {value}" for key, value in pairs if key == "bandwidth"]
+    others = [f"{key} {value}" for key, value in pairs if key != "bandwidth"]
+    return name + "".join(rate) + (f" ({', '.join(others)})" if others else "")
+
+
 @plot.drawing
 def figure(sides: Sequence[Side]) -> Figure:
-    """Waiting times over time, and how they are distributed."""
-    drawn = Figure(figsize=(10.4, 3.4), layout="constrained")
-    over, spread = drawn.subplots(1, 2, width_ratios=(1.6, 1))
+    """Waiting times over time, and how those of each group are distributed."""
+    groups = [name for name in sides[0].groups if name != ALL][:MOST_GROUPS] or [ALL]
+    drawn = Figure(figsize=(10.4, 5.6), layout="constrained")
+    grid = drawn.add_gridspec(2, len(groups))
+    over = drawn.add_subplot(grid[0, :])
+    spread = [drawn.add_subplot(grid[1, at]) for at in range(len(groups))]
     for side, colour in zip(sides, COLOURS, strict=False):
         edges = np.linspace(0, float(side.seconds.max()), 101)
         places = np.clip(np.digitize(side.seconds, edges) - 1, 0, 99)
         counts = np.bincount(places, minlength=100)
         means = np.divide(np.bincount(places, side.wait_ms, 100), counts, out=np.full(100, np.nan), where=counts > 0)
-        over.plot(edges[:-1], means, color=colour, linewidth=1.1, label=side.label)
+        over.plot(edges[:-1], np.maximum(means, LEAST_MS), color=colour, linewidth=1.1, label=side.label)
         shares = np.linspace(0, 1, 201)
-        spread.plot(np.quantile(side.wait_ms, shares), shares, color=colour, linewidth=1.3)
-    over.set_xlabel("time (s)")
-    over.set_ylabel("mean wait (ms)")
-    spread.set_xlabel("wait (ms)")
-    spread.set_ylabel("share of packets")
-    for axes in (over, spread):
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        for axes, name in zip(spread, groups, strict=True):
+            if name in side.waits:
+                quantiles = np.maximum(np.quantile(side.waits[name], shares), LEAST_MS)
+                axes.plot(quantiles, shares, color=colour, linewidth=1.3)
+    over.set(xlabel="time (s)", ylabel="mean wait of all packets (ms)", yscale="log", xlim=(0, None))
+    spread[0].set_ylabel("share of packets")
+    for axes, name in zip(spread, groups, strict=True):
+        axes.set(title=name, xlabel="wait (ms)", xscale="log", ylim=(0, 1))
     plot.legend(drawn, [over], columns=5)
     return drawn
 
