@@ -159,26 +159,30 @@ impl Lane {
         blocks.links[place / BLOCK][0] as usize * BLOCK + BLOCK - 1
     }
 
+    /// The entry that has `STEPS` - 1 behind it, if there is one beside the first of all.
+    fn far(&self, blocks: &Blocks) -> Option<usize> {
+        let (block, place) = (self.end / BLOCK, self.end % BLOCK);
+        let far = match place {
+            STEPS.. => self.end + 1 - STEPS,
+            _ if self.first / BLOCK == block => return None,
+            _ => blocks.links[block][0] as usize * BLOCK + BLOCK + place - STEPS,
+        };
+        (far > self.first || far / BLOCK != self.first / BLOCK).then_some(far)
+    }
+
     /// Adds one that comes before the last, if that is near enough.
     #[cold]
     fn insert(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
-        // Of those that are refused most would come before so many of the last block.
-        let start = self.end - self.end % BLOCK;
-        let first = if self.first / BLOCK == self.end / BLOCK { self.first } else { start };
-        if self.end - first >= STEPS && entry.before(&blocks.entries[self.end + 1 - STEPS]) {
+        if self.far(blocks).is_some_and(|far| entry.before(&blocks.entries[far])) {
             return false;
-        }
-        let (mut place, mut behind) = (self.end, 0);
-        while place != self.first && entry.before(&blocks.entries[place]) {
-            (place, behind) = (self.before(place, blocks), behind + 1);
-            if behind == STEPS {
-                return false;
-            }
         }
         self.extend(blocks);
         let mut place = self.end;
-        for _ in 0..behind {
+        loop {
             let before = self.before(place, blocks);
+            if before == self.first || !entry.before(&blocks.entries[before]) {
+                break;
+            }
             blocks.entries[place] = blocks.entries[before];
             place = before;
         }

@@ -144,10 +144,10 @@ impl Wheel {
             return self.put_aside(entry);
         }
         self.bound = self.bound.min(bucket << self.shift);
+        let place = self.place(entry);
         let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
         buckets.filled |= 1 << (bucket % 64);
-        let next = buckets.first[(bucket % 64) as usize];
-        *self.first(bucket) = self.place(Entry { next, ..entry });
+        self.places[place as usize].next = replace(&mut buckets.first[(bucket % 64) as usize], place);
     }
 
     /// A place for an entry of a list.
@@ -155,7 +155,10 @@ impl Wheel {
     fn place(&mut self, entry: Entry) -> u32 {
         let place = self.free;
         match self.places.get_mut(place as usize) {
-            Some(vacant) => self.free = replace(vacant, entry).next,
+            Some(vacant) => {
+                self.free = vacant.next;
+                *vacant = entry;
+            }
             None => return self.add_place(entry),
         }
         place
@@ -252,8 +255,10 @@ impl Wheel {
     fn open(&mut self, bucket: u64) {
         let mut list = replace(self.first(bucket), NONE);
         self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
-        while let Some(entry) = self.take(&mut list) {
-            self.present.push(entry);
+        while let Some(place) = self.places.get_mut(list as usize) {
+            self.present.push(*place);
+            let next = replace(&mut place.next, self.free);
+            self.free = replace(&mut list, next);
         }
         if self.present.len() > 1 {
             self.present.sort_unstable();
