@@ -17,7 +17,7 @@ use sluicegate_aqm::{Discipline, Packet, Proportional};
 use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
+use sluicegate_netsim::{AccessName, FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
 use sluicegate_port::Framing;
 use std::sync::Arc;
 
@@ -211,7 +211,7 @@ impl Scenario {
                 let (mut path, mut return_path) = (there.clone(), back.clone());
                 let mut attach = |far: bool, rate: Rate, delay: Span, jitter: Span| {
                     let mut line = |path: &mut Arc<[Hop]>, back| {
-                        let name = LineName::Access { flow: id as u32, far, back };
+                        let name = LineName::Access(AccessName { flow: id as u32, far, back });
                         lines.push(LinePlan { name, rate, delay, jitter });
                         let mut hops = path.to_vec();
                         hops.insert(if far == back { 0 } else { hops.len() }, Hop::Line(lines.len() as u32 - 1));

@@ -162,17 +162,13 @@ impl Endpoints {
         }
         let Some(at) = self.network.paths.named(name) else { return false };
         let end = self.end;
-        let crossed = self.plans.iter().zip(&self.flows).flat_map(|(plan, flow)| {
-            let headers = self.slots.of(flow.slot).map_or_else(|| flow.headers(), |slot| slot.headers);
-            [&*plan.return_path, &*plan.path].into_iter().zip(headers.map(|header| header.leg))
-        });
         // A line knows beforehand what it will have sent; what it sends after the end is not sent.
         let observer = Box::new(move |time, packet: &SimPacket, segment: &Segment| {
             if time <= end {
                 observer(time, packet, segment);
             }
         });
-        self.network.paths.observe(at, crossed, observer);
+        self.network.paths.observe(at, observer);
         true
     }
 

@@ -75,13 +75,40 @@ pub struct LinePlan {
 pub enum LineName {
     /// One that was given.
     Given(Box<str>),
-    /// That of a flow's access line: on the sender's side or the far one, there or back.
-    #[allow(missing_docs)]
-    Access { flow: u32, far: bool, back: bool },
+    /// That of a flow's access line.
+    Access(AccessName),
 }
 
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<LineName>() == 16, "each flow has four");
+/// The name of a flow's access line: on the sender's side or the far one, there or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct AccessName {
+    pub flow: u32,
+    pub far: bool,
+    pub back: bool,
+}
+
+const _: () = assert!(size_of::<Option<AccessName>>() == 8, "each flow has four");
+
+impl LineName {
+    /// The name, if it was given.
+    #[must_use]
+    pub fn given(&self) -> Option<&str> {
+        match self {
+            LineName::Given(name) => Some(name),
+            LineName::Access(_) => None,
+        }
+    }
+
+    /// Whose access line it is, if it is one.
+    #[must_use]
+    pub fn access(&self) -> Option<AccessName> {
+        match self {
+            LineName::Given(_) => None,
+            LineName::Access(name) => Some(*name),
+        }
+    }
+}
 
 impl From<String> for LineName {
     fn from(name: String) -> LineName {
@@ -93,10 +120,15 @@ impl Display for LineName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LineName::Given(name) => f.write_str(name),
-            LineName::Access { flow, far, back } => {
-                write!(f, "flow/{flow}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
-            }
+            LineName::Access(name) => name.fmt(f),
         }
+    }
+}
+
+impl Display for AccessName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AccessName { flow, far, back } = self;
+        write!(f, "flow/{flow}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
     }
 }
 

@@ -40,6 +40,12 @@ impl Kind {
     pub fn new(plan: &LinePlan) -> Kind {
         Kind { sending: SendTime::new(plan.rate), delay: plan.delay }
     }
+
+    /// The propagation delay.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
 }
 
 impl DelayLine {

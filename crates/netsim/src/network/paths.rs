@@ -4,7 +4,7 @@ use crate::engine::PacketEvent;
 use crate::network::Observer;
 use crate::network::delay_line::{DelayLine, Extras, Kind};
 use crate::network::packet::{End, NONE, Segments, SimPacket};
-use crate::plan::{FlowPlan, Hop, LineName, LinePlan, Plan};
+use crate::plan::{AccessName, FlowPlan, Hop, LinePlan, Plan};
 use prefetch_index::prefetch_index;
 use sluicegate_base::{Rate, Span, Time};
 use std::collections::BTreeMap;
@@ -49,8 +49,11 @@ pub struct Paths {
     /// whose packets mostly have one length.
     kinds: Vec<Kind>,
     numbers: BTreeMap<(Rate, Span, End, u32), u32>,
-    /// The names and propagation delays of all lines.
-    lines: Vec<(LineName, Span)>,
+    /// The names of the plan's lines.
+    given: BTreeMap<u32, Box<str>>,
+    access: Vec<Option<AccessName>>,
+    /// The legs over those that are a path's own.
+    own: Vec<u32>,
 }
 
 impl Paths {
@@ -81,7 +84,9 @@ impl Paths {
             common: BTreeMap::new(),
             shared: shared.iter().map(line).collect(),
             places: shared.into_iter().zip(0..).collect(),
-            lines: plan.lines.iter().map(|line| (line.name.clone(), line.delay)).collect(),
+            given: (0..).zip(&plan.lines).filter_map(|(at, line)| Some((at, line.name.given()?.into()))).collect(),
+            access: plan.lines.iter().map(|line| line.name.access()).collect(),
+            own: vec![NONE; plan.lines.len()],
         }
     }
 
@@ -127,6 +132,7 @@ impl Paths {
         let mut kind = NONE;
         if let Some((at, of)) = line {
             kind = of;
+            self.own[at as usize] = self.legs.len() as u32;
             if let Some(extras) = Extras::new(&plan.lines[at as usize], plan.seed) {
                 self.extras.insert(self.legs.len() as u32, extras);
                 kind |= APART;
@@ -145,12 +151,17 @@ impl Paths {
 
     /// The line of this name, by its index in the plan.
     pub fn named(&self, name: &str) -> Option<u32> {
-        self.lines.iter().position(|(known, _)| known.to_string() == name).map(|at| at as u32)
+        let is_access = |known: &Option<AccessName>| known.is_some_and(|known| known.to_string() == name);
+        let given = self.given.iter().find(|(_, known)| ***known == *name).map(|(at, _)| *at);
+        given.or_else(|| self.access.iter().position(is_access).map(|at| at as u32))
     }
 
     /// The propagation delay of the line with this index.
     pub fn delay(&self, at: u32) -> Span {
-        self.lines[at as usize].1
+        match self.places.get(&at) {
+            Some(place) => self.shared[*place as usize].kind.delay(),
+            None => self.kinds[(self.legs[self.own[at as usize] as usize].kind & !APART) as usize].delay(),
+        }
     }
 
     /// Whether this is a line that several paths share.
@@ -158,22 +169,16 @@ impl Paths {
         self.place(hop).is_some()
     }
 
-    /// Lets `observer` see what the line with this index of the plan sends, given all paths with their first legs.
-    pub fn observe<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>, observer: Observer) {
+    /// Lets `observer` see what the line with this index of the plan sends.
+    pub fn observe(&mut self, at: u32, observer: Observer) {
         if let Some(place) = self.place(Hop::Line(at)) {
             return self.shared[place as usize].extras.get_or_insert_default().observe(observer);
         }
-        for (path, first) in paths {
-            let Some(place) = path.iter().position(|hop| *hop == Hop::Line(at)) else { continue };
-            // Lines of its own are in the legs in the order of the path.
-            let own = |hop: &&Hop| matches!(hop, Hop::Line(_)) && !self.is_shared(**hop);
-            let before = path[..place].iter().filter(own).count();
-            let mut legs = (first..).zip(&mut self.legs[first as usize..]).filter(|(_, leg)| leg.kind != NONE);
-            if let Some((at, leg)) = legs.nth(before) {
-                self.extras.entry(at).or_default().observe(observer);
-                leg.kind |= APART;
-            }
-            return;
+        let at = self.own[at as usize];
+        // No path crosses some.
+        if let Some(leg) = self.legs.get_mut(at as usize) {
+            leg.kind |= APART;
+            self.extras.entry(at).or_default().observe(observer);
         }
     }
 
