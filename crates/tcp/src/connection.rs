@@ -114,10 +114,10 @@ impl Connection {
         Connection::new(host, phase, false, !host.opens())
     }
 
-    /// The same of a connection that sends data to it alone: its application never writes.
+    /// The same of an end whose application never writes.
     #[must_use]
     pub fn receiver(host: &Host, phase: Span) -> Connection {
-        match host.is_linux() || host.opens() || host.closing {
+        match host.is_linux() || host.closing {
             true => Connection::listener(host, phase),
             false => Connection::Papers(papers::End::receiving(host)),
         }

@@ -67,11 +67,11 @@ impl End {
         End { state, waiting: Some(Box::new(Sender::new(host, phase))), ..End::receiving(host) }
     }
 
-    /// One that is open and sends nothing but acknowledgements: it has no sending half.
+    /// One that waits for the other to open, if hosts do, and sends nothing but acknowledgements: it has no sending half.
     #[must_use]
     pub fn receiving(host: &Host) -> End {
         End {
-            state: State::Open,
+            state: if host.opens() { State::Listening } else { State::Open },
             ecn: host.answers_marks(),
             closing: host.closing,
             follows: true,

@@ -1,4 +1,5 @@
-//! Header prediction changes nothing: two ends exchange the same segments at the same times with it and without it.
+//! Header prediction changes nothing: two ends exchange the same segments at the same times with it and without it. So do they
+//! where the end that never writes has no sending half.
 
 use super::*;
 use crate::connection::{Connection, SendCounters};
@@ -63,7 +64,17 @@ impl Path<'_> {
 }
 
 fn run(host: &Host, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) -> Transcript {
-    let mut ends = [Connection::opener(host, Span::ZERO), Connection::listener(host, Span::from_millis(3))];
+    run_with(Connection::listener(host, Span::from_millis(3)), host, fates, acts, predicts)
+}
+
+fn run_with(
+    answers: Connection,
+    host: &Host,
+    fates: &[Fate],
+    acts: &[(u64, usize, Act)],
+    predicts: bool,
+) -> Transcript {
+    let mut ends = [Connection::opener(host, Span::ZERO), answers];
     for end in &mut ends {
         let Connection::Papers(end) = end else { panic!("the host is of the papers") };
         if !predicts {
@@ -137,5 +148,26 @@ proptest! {
         let [with, without] = [true, false].map(|predicts| run(&host, &fates, &acts, predicts));
         prop_assert_eq!(with.0, without.0);
         prop_assert_eq!(with.1, without.1);
+    }
+
+    #[test]
+    fn an_end_that_never_writes_needs_no_sending_half(
+        algorithm in prop::sample::select(Algorithm::of(ProfileName::Ns2).collect::<Vec<_>>()),
+        fates in prop::collection::vec(fate(), 1..120),
+        mut acts in prop::collection::vec((0u64..3000, Just(0usize), act()), 1..8),
+        (ns2_rules, ecn, delayed, handshake) in any::<(bool, bool, bool, bool)>(),
+    ) {
+        acts.sort_by_key(|&(ms, ..)| ms);
+        let params = TcpParams::of(ProfileName::Ns2);
+        let delayed_ack = if delayed && !algorithm.per_packet_feedback() { Span::from_millis(40) } else { Span::ZERO };
+        let own = Host { algorithm, ns2_rules, ecn, delayed_ack, handshake, ..Host::new(&params) };
+        let host = Host { closing: false, window: 64 * 960, initial_ssthresh: 32.0, ..own };
+        let receiver = Connection::receiver(&host, Span::ZERO);
+        let Connection::Papers(end) = &receiver else { panic!("the host is of the papers") };
+        prop_assert!(end.sender().is_none());
+        let (with, without) = (run(&host, &fates, &acts, true), run_with(receiver, &host, &fates, &acts, true));
+        prop_assert_eq!(with.0, without.0);
+        let timers = |ends: &[(Option<Time>, f64, SendCounters)]| ends.iter().map(|end| end.0).collect::<Vec<_>>();
+        prop_assert_eq!(timers(&with.1), timers(&without.1));
     }
 }
