@@ -86,6 +86,7 @@ def test_batches_are_the_whole() -> None:
     assert [part.height for part in parts[:-1]] == [100] * (len(parts) - 1)
     assert pl.concat(parts).equals(whole.packets.select("bytes", "time_ns"))
     assert reader.flows.equals(whole.flows)
+    assert reader.flows_after(1).equals(whole.flows[1:])
     assert reader.read_bytes == DUMBBELL.stat().st_size
 
 

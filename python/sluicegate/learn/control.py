@@ -23,6 +23,9 @@ KEEPS = {"reno": 0.5, "cubic": 0.7}
 """The part of its window that a sender keeps at a loss: RFC 5681, RFC 9438. BBR's version 3 does so, too, but does not
 grow then."""
 
+END = 2
+"""The first reductions, which end slow start and meet many losses at once, do not count where there are others."""
+
 STEADY, GREW, FEW = 0.3, 1.15, 10
 """Between two losses their windows grow all the time: in the middle by half of what they will, or more, and hardly by
 less than this part; of windows that grow by so much at least, as so many packets show them."""
@@ -39,6 +42,9 @@ begin and end that."""
 FLOOR, ABOVE = (2.5, 5.0), 4
 """What version 1 has in flight then, in packets: 4, one or two of them acknowledged; and by which factor it usually has
 more."""
+
+SHORT = 20
+"""Packets that a path holds at the least for half of them to be more than that."""
 
 HALF = 0.5
 """The part of what is usually in flight below which version 3 pauses: it keeps half of what the path holds, and usually
@@ -132,6 +138,7 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
     if (probes := pauses(flight, rtt)) is not None:
         return Control(*probes, None, again)
     kept, halfway = reductions(flight, rtt)
+    kept = kept[END:] if len(kept) >= END + FEWEST else kept
     if len(halfway) and np.median(halfway) < STEADY:
         return Control(None, "", None, again)
     for name, part in KEEPS.items():
@@ -222,6 +229,8 @@ def pauses(flight: Flight, rtt: int) -> tuple[str, str] | None:
         "bbr3": flight.packets <= HALF * usual,
     }
     lost = flight.time[flight.again | flight.reduced]
+    if rtt * (flight.high[-1] - flight.high[0]) < SHORT * flight.segment * (flight.time[-1] - flight.time[0]):
+        del levels["bbr"]  # half of the path is as little
     for name, low in levels.items():
         starts, calm = [], 0
         for begin, end in _runs(low):
@@ -232,9 +241,8 @@ def pauses(flight: Flight, rtt: int) -> tuple[str, str] | None:
             calm += not ((lost > start - 4 * rtt) & (lost < stop)).any()
         gaps = np.diff(starts) / 1e9
         cycles = (gaps >= CYCLES_S[name][0]) & (gaps <= CYCLES_S[name][1])
-        # Version 1 has so little in flight that a single pause tells it where nothing was lost; half of a short path is
-        # as little.
-        alone = name == "bbr" and calm > 0 and usual >= 2 * ABOVE * FLOOR[1]
+        # Version 1 has so little in flight that a single pause tells it where nothing was lost.
+        alone = name == "bbr" and calm > 0
         if alone or (cycles.sum() >= (1 if name == "bbr" else 2) and cycles.mean() >= LIKE and calm > 0):
             return name, f"they paused {len(starts)} times for a while, {calm} of them without a loss"
     return None
