@@ -1,10 +1,12 @@
 //! One QUIC download by quinn, on sockets behind `sluicegate shell` and in the simulator:
 //!
 //! ```text
-//! quic_on_sockets server BYTES [cubic|bbr]           serves one client, on port 4433
-//! quic_on_sockets client ADDRESS BYTES               fetches from there, and prints how long that took
-//! quic_on_sockets simulate BYTES DISCIPLINE [cubic|bbr]    the same in the simulator: 20 Mbit/s and 20 ms each way
+//! quic_on_sockets server BYTES [CONTROL]                 serves one client, on port 4433
+//! quic_on_sockets client ADDRESS BYTES [CONTROL]         fetches from there, and prints how long that took
+//! quic_on_sockets simulate BYTES DISCIPLINE [CONTROL]    the same in the simulator: 20 Mbit/s and 20 ms each way
 //! ```
+//!
+//! CONTROL is the server's: cubic, bbr or newreno.
 
 use sluicegate_adapters::beside::RATE;
 use sluicegate_adapters::quic::{Control, End, Received, download};
@@ -22,10 +24,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     match *words {
         ["server", bytes] => serve(bytes.parse()?, Control::Cubic, seed),
         ["server", bytes, control] => serve(bytes.parse()?, controlled(control)?, seed),
-        ["client", address, bytes] => {
+        ["client", address, bytes, ref control @ ..] => {
+            let control = control.first().map_or(Ok(Control::Cubic), |word| controlled(word))?;
             let (socket, bytes) = (UdpSocket::bind(("0.0.0.0", 0))?, bytes.parse()?);
             let peer = (address.parse::<std::net::Ipv4Addr>()?, 4433).into();
-            let mut client = End::client(seed, &received)?;
+            let mut client = End::client(control, seed, &received)?;
             let took = drive(&mut client, &socket, Some(peer), || received.load(Ordering::Relaxed) >= bytes)?;
             print(bytes, took.as_secs_f64());
             Ok(())
@@ -34,7 +37,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["simulate", bytes, discipline, control] => {
             simulate(bytes.parse()?, discipline, controlled(control)?, &received)
         }
-        _ => Err("say: server BYTES [cubic|bbr], client ADDRESS BYTES or simulate BYTES DISCIPLINE [cubic|bbr]".into()),
+        _ => Err(
+            "say: server BYTES, client ADDRESS BYTES or simulate BYTES DISCIPLINE, and perhaps cubic, bbr or newreno"
+                .into(),
+        ),
     }
 }
 
@@ -42,7 +48,8 @@ fn controlled(word: &str) -> Result<Control, String> {
     match word {
         "cubic" => Ok(Control::Cubic),
         "bbr" => Ok(Control::Bbr),
-        _ => Err(format!("no such control: {word:?}; cubic or bbr")),
+        "newreno" => Ok(Control::NewReno),
+        _ => Err(format!("no such control: {word:?}; cubic, bbr or newreno")),
     }
 }
 

@@ -12,3 +12,19 @@ pub mod beside;
 pub mod quic;
 pub mod small_tcp;
 pub mod sockets;
+
+use quic::{Control, Received};
+use sluicegate_netsim::EndpointPair;
+
+/// A download without end over the transport of this name, as `sluicegate evaluate` takes it.
+#[must_use]
+pub fn named(name: &str) -> Option<EndpointPair> {
+    let received = Received::default();
+    Some(match name {
+        "quinn:bbr" => quic::download(Control::Bbr, u64::MAX, &received),
+        "quinn:cubic" => quic::download(Control::Cubic, u64::MAX, &received),
+        "quinn:newreno" => quic::download(Control::NewReno, u64::MAX, &received),
+        "smoltcp:cubic" => small_tcp::download(u64::MAX, &received),
+        _ => return None,
+    })
+}

@@ -5,7 +5,7 @@
 //! no length depends on them: signatures are Ed25519's, which all have one length, and the certificate is always the same.
 
 use bytes::BytesMut;
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig};
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint as Quinn, EndpointConfig,
@@ -30,6 +30,8 @@ pub enum Control {
     Cubic,
     /// Its version of BBR's first version.
     Bbr,
+    /// NewReno.
+    NewReno,
 }
 
 /// What a client has received.
@@ -46,10 +48,12 @@ pub fn download(control: Control, bytes: u64, received: &Received) -> EndpointPa
     let kind = match control {
         Control::Cubic => "quinn_cubic",
         Control::Bbr => "quinn_bbr",
+        Control::NewReno => "quinn_newreno",
     };
     EndpointPair::new(kind, move |[server, client]| {
         received.store(0, Ordering::Relaxed);
-        let made = End::server(control, bytes, server).and_then(|server| Ok((server, End::client(client, &received)?)));
+        let made = End::server(control, bytes, server)
+            .and_then(|server| Ok((server, End::client(control, client, &received)?)));
         made.expect("quinn and rustls take these settings")
     })
 }
@@ -93,9 +97,12 @@ fn transport(control: Control) -> Arc<TransportConfig> {
     let controller: Arc<dyn ControllerFactory + Send + Sync> = match control {
         Control::Cubic => Arc::new(CubicConfig::default()),
         Control::Bbr => Arc::new(BbrConfig::default()),
+        Control::NewReno => Arc::new(NewRenoConfig::default()),
     };
-    // As much as TCP's windows beside it: neither end holds the other back. The path's MTU is known.
-    let window = VarInt::from_u32(16 << 20);
+    // As much as TCP's windows beside it, so that neither end holds the other back. But BBR goes on sending whatever is lost, and
+    // quinn's receiver gives a connection up ("too many gaps in stream buffer") whose data lies in more than 1024 pieces: a window
+    // of two packets for each, one that came and one that did not, cannot have so many. The path's MTU is known.
+    let window = VarInt::from_u32(if matches!(control, Control::Bbr) { 2 * 1024 * 1400 } else { 16 << 20 });
     config.congestion_controller_factory(controller).initial_mtu(PAYLOAD).mtu_discovery_config(None);
     config.receive_window(window).stream_receive_window(window).send_window(16 << 20);
     Arc::new(config)
@@ -122,8 +129,8 @@ impl End {
         Ok(End::new(quinn(Some(config), rng), Role::Server { left: bytes, stream: None }))
     }
 
-    /// A client that connects as its flow starts.
-    pub fn client(rng: Stream, received: &Received) -> Result<End, Box<dyn Error>> {
+    /// A client that connects as its flow starts, to a server under this controller.
+    pub fn client(control: Control, rng: Stream, received: &Received) -> Result<End, Box<dyn Error>> {
         let mut roots = RootCertStore::empty();
         roots.add(certificate()?.0)?;
         let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -131,7 +138,7 @@ impl End {
             .with_root_certificates(roots)
             .with_no_client_auth();
         let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
-        config.transport_config(transport(Control::Cubic));
+        config.transport_config(transport(control));
         let role = Role::Client { connects: Some(Box::new(config)), received: received.clone() };
         Ok(End::new(quinn(None, rng), role))
     }

@@ -77,7 +77,7 @@ fn a_download_arrives_over_sockets() {
             let mut end = quic::End::server(Control::Cubic, bytes, seed("server")).unwrap();
             drive(&mut end, &server, None, || over.load(Ordering::Relaxed)).unwrap();
         });
-        let mut end = quic::End::client(seed("client"), &received).unwrap();
+        let mut end = quic::End::client(Control::Cubic, seed("client"), &received).unwrap();
         let begun = Instant::now();
         // Mostly it takes a tenth of a second; on a machine that does much else it may take long.
         let done = || received.load(Ordering::Relaxed) >= bytes || begun.elapsed() > Duration::from_secs(60);
