@@ -169,8 +169,11 @@ def test_the_page_has_controllers_and_what_is_asked(made: tuple[sg.Evaluation, P
         ("cubic,cubic", "listed twice"),
         ("cubic:initial_window", "must be KEY=VALUE"),
         ("cubic:nothing=3", "nothing"),
-        ("mine.rs:Mine", "runs in a Rust program"),
-        ("quinn:cubic", '"quinn": not known'),
+        ("mine.rs:Mine", r'"mine.rs:Mine": cannot read mine.rs: No such file or directory'),
+        ("mine.rs", "name the class too, such as mine.rs:MyControl"),
+        ("mine.py:ends", r'"mine.py:ends": cannot read mine.py'),
+        ("quinn:cubik", r'"quinn:cubik": no such transport; .*did you mean "quinn:cubic"'),
+        ("quinn:cubic:x=1", "is written in Rust and takes no values"),
         ("all,cubic", "all includes every one"),
         ("", "the name is missing"),
     ],
@@ -178,6 +181,84 @@ def test_the_page_has_controllers_and_what_is_asked(made: tuple[sg.Evaluation, P
 def test_a_wrong_controller_is_refused(given: str, why: str) -> None:
     with pytest.raises(sg.ScenarioError, match=why):
         sg.evaluate(given, suite=SUITE.name, only=["convergence"], settings=TINY)
+
+
+# Ends of one's own --------------------------------------------------------------------------------------------------
+
+STEADY = """
+class End:
+    def __init__(self, interval_ns):
+        self.interval_ns, self.next_ns, self.due = interval_ns, 0, False
+
+    def receive(self, datagram, now_ns):
+        pass
+
+    def wake(self, now_ns):
+        self.due, self.next_ns = True, now_ns + self.interval_ns
+
+    def deadline(self):
+        return self.next_ns if self.interval_ns else None
+
+    def poll_transmit(self, now_ns):
+        import sluicegate as sg
+        due, self.due = self.due and self.interval_ns, False
+        return sg.Datagram(bytes=1250) if due else None
+
+
+def steady(*, mbps=1):
+    return End(int(1e4 / mbps * 1e3)), End(0)
+"""
+"""1250 bytes, which are 10 kbit, as often as the rate asks for."""
+
+
+@pytest.mark.parametrize("id_", SCENARIOS)
+def test_ends_take_the_place_of_the_flows_under_test(id_: str, tmp_path: Path) -> None:
+    ends = tmp_path / "ends.py"
+    ends.write_text(STEADY)
+    flows = SCENARIOS[id_].flows(SUITE.quick)
+    runs = resolved(id_, f"{ends}:steady:mbps=2")
+    assert (not runs) == (id_ == "application-limited"), "where an application pauses, a transfer without end cannot"
+    for run, tcp in zip(runs, resolved(id_, "cubic"), strict=False):
+        for name, flow, same in zip(flows, run["flows"], tcp["flows"], strict=True):
+            if name in (TESTED, SECOND):
+                assert (flow["kind"], flow["ends"], flow["python"]) == ("endpoints", f"{ends}:steady", {"mbps": 2})
+                for key in ("count", "start", "spread", "stop", "rtt", "direction"):
+                    assert flow.get(key) == same.get(key)
+            else:
+                assert flow | {"name": ""} == same | {"name": ""}
+
+
+def test_ends_in_python_are_measured_as_far_as_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 Mbit/s on a link of 1, half of which is lost; and on one of 50, beside Reno, under whose queue they wait."""
+    monkeypatch.chdir(tmp_path)
+    Path("ends.py").write_text(STEADY)
+    name, settings = "ends.py:steady:mbps=2", Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=0.1)
+    done = sg.evaluate(name, suite=SUITE.name, only=["rate-1m", "against-reno"], settings=settings, alone=True)
+    got = done.runs.filter(of=TESTED)
+    # At the edges of 4 s the buffer may be full or empty: 33 packets at the most, of 400.
+    assert got.filter(scenario="rate-1m")["loss_ratio"].to_list() == pytest.approx([0.5] * 4, abs=33 / 400)
+    # So long as Reno loses nothing; what its queue, of 160 ms at the most, has more or less at the edges is 4 % of 4 s.
+    assert got.filter(scenario="against-reno")["goodput_bps"].to_list() == pytest.approx([2e6] * 3, rel=0.04)
+    for metric in ("delay_p95_ns", "loss_ratio", "variation"):
+        assert got[metric].null_count() == 0
+    assert got.filter(scenario="against-reno")["over_first"].null_count() == 0
+    assert got["sent_twice_ratio"].null_count() == got.height
+    assert "as its ends say" in done.html()
+    assert "mbps=2" in done.html()
+    [given] = done.summary["controllers"]
+    assert given["own_ends"]["ends.py:steady"]["arguments"] == {"mbps": 2}
+
+
+def test_a_function_is_a_transport_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scope: dict[str, Any] = {}
+    exec(STEADY, scope)
+    done = sg.evaluate(scope["steady"], suite=SUITE.name, only=["rate-10m"], settings=TINY, alone=True)
+    assert done.labels == ["steady#1"]
+
+
+def test_ends_that_fit_no_scenario_are_refused() -> None:
+    with pytest.raises(sg.ScenarioError, match="cannot run in application-limited; choose other scenarios"):
+        planned("quinn:cubic", SUITE.name, only=["application-limited"])
 
 
 def test_queues_and_networks_are_the_suites_own() -> None:

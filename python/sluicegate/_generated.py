@@ -1994,6 +1994,8 @@ class Tcp(Declared, role="flows"):
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
             (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
+        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
+            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2084,6 +2086,7 @@ class Tcp(Declared, role="flows"):
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
     ledbat_gain: float = 1.0
+    controller: str | None = None
     handshake: bool | None = None
     closing: bool | None = None
     size: int | str | None = None
@@ -2206,6 +2209,8 @@ class Telnet(Declared, role="flows"):
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
             (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
+        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
+            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2302,6 +2307,7 @@ class Telnet(Declared, role="flows"):
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
     ledbat_gain: float = 1.0
+    controller: str | None = None
     handshake: bool | None = None
     closing: bool | None = None
     name: str | None = None
@@ -2429,6 +2435,8 @@ class Http(Declared, role="flows"):
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
             (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
+        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
+            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2527,6 +2535,7 @@ class Http(Declared, role="flows"):
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
     ledbat_gain: float = 1.0
+    controller: str | None = None
     handshake: bool | None = None
     closing: bool | None = None
     name: str | None = None
@@ -2652,6 +2661,8 @@ class Connections(Declared, role="flows"):
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
             (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
+        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
+            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2749,6 +2760,7 @@ class Connections(Declared, role="flows"):
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
     ledbat_gain: float = 1.0
+    controller: str | None = None
     handshake: bool | None = None
     closing: bool | None = None
     name: str | None = None
@@ -3043,9 +3055,9 @@ class OnOff(Declared, role="flows"):
 
 @dataclass(frozen=True)
 class Endpoints(Declared, role="flows"):
-    """Two ends of your own, written in Python
+    """Two ends of your own
 
-    Two ends of your own, written in Python: any transport without I/O.
+    Two ends of your own, written in Python or in Rust: any transport without I/O.
 
     Source: Sluicegate
 
@@ -3057,7 +3069,7 @@ class Endpoints(Declared, role="flows"):
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         ends: What makes the two ends of each flow, the sender and the receiver: `path.py:function`, or in Python
-            the function itself. (required; Sluicegate)
+            the function itself; `path.rs:function` in Rust, or `quinn:cubic`. (required; Sluicegate)
         packet_size: Length of its full packets, headers included, for defaults of queues that follow from it; the
             ends say how long each is. (B; default: 1500 B; at least 1 and at most 65535; Sluicegate)
         name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same

@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};
 use sluicegate_netsim::QueuedPacket;
-use sluicegate_netsim::source::Flow;
+use sluicegate_netsim::source::{Flow, SourcePlan};
 
 /// The tables of a scenario.
 pub(crate) const TABLES: &[&str] = &["network", "queue", "flows", "run", "changes"];
@@ -188,7 +188,7 @@ impl ScenarioState {
                 if senders > most {
                     return refuse(&format!("must be at most {most}: a run has the flows that it began with"));
                 }
-                if group.ends.is_some() {
+                if matches!(group.source, SourcePlan::Endpoints(_)) {
                     return refuse(&format!("{FIXED}: its ends say when they send"));
                 }
                 if group.size.is_some() || group.source.way().is_some() {

@@ -42,8 +42,8 @@ const MOST: usize = 1_000_000;
 pub(crate) struct Group {
     pub common: FlowParams,
     pub source: SourcePlan,
-    /// What makes the ends, where they are one's own.
-    pub ends: Option<Foreign>,
+    /// What makes the ends, or their congestion control, where they are one's own.
+    pub own: Option<Foreign>,
     pub size: Option<u64>,
     pub path: Vec<u32>,
     pub return_path: Vec<u32>,
@@ -163,7 +163,7 @@ pub(crate) fn group(
     map.insert("name".to_owned(), Json::Null); // in this place; known when all groups are
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;
-    let (mut size, mut ends) = (None, None);
+    let (mut size, mut own) = (None, Foreign::controller(section)?);
     let mut source = match kind {
         "tcp" => {
             let host = Host::new(&fields::<Tcp>(section, rate, map)?);
@@ -183,7 +183,7 @@ pub(crate) fn group(
             let params = fields::<Endpoints>(section, rate, map)?;
             let (foreign, given) = Foreign::ends(section, &params.ends)?;
             map.insert(TABLE.to_owned(), given);
-            ends = Some(foreign);
+            own = Some(foreign);
             SourcePlan::Endpoints(EndpointPair::unmade("endpoints", params.packet_size))
         }
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
@@ -202,5 +202,5 @@ pub(crate) fn group(
             return Err(section.error("access_jitter", "connections that come and go have none"));
         }
     }
-    Ok(Group { common, source, ends, size, path, return_path, access })
+    Ok(Group { common, source, own, size, path, return_path, access })
 }

@@ -1,5 +1,5 @@
-//! A discipline that is written elsewhere, such as in Python: the scenario names it and holds its values; whoever runs the
-//! scenario builds it.
+//! What is written elsewhere, in Python or in Rust: a discipline, the ends of a flow, a congestion control. The scenario names it
+//! and holds its values; whoever runs the scenario builds it.
 
 use crate::document::{Item, Node, Place, ScenarioError, json};
 use crate::section::Section;
@@ -14,6 +14,12 @@ pub const TABLE: &str = "python";
 
 /// The key of `[[flows]]` that names ends of one's own.
 const ENDS: &str = "ends";
+
+/// The key of `[[flows]]` that names a congestion control of one's own.
+const CONTROLLER: &str = "controller";
+
+/// Ends by these names are other people's transports, in Rust: `crates/adapters`.
+const ADAPTERS: &[&str] = &["quinn:", "smoltcp:"];
 
 /// Values by name, in the order of the file.
 pub type Values = Vec<(String, Raw)>;
@@ -44,6 +50,12 @@ impl Foreign {
         name.contains(':')
     }
 
+    /// Whether it is written in Rust, so that a program of one's own has it: see [`Own`](crate::Own).
+    #[must_use]
+    pub fn is_rust(&self) -> bool {
+        self.reference.contains(".rs:") || ADAPTERS.iter().any(|adapter| self.reference.starts_with(adapter))
+    }
+
     /// The foreign discipline that `[queue]` names at `discipline`, an item of it.
     pub(crate) fn read(section: &Section<'_>, item: &Item, reference: &str) -> Result<Foreign, ScenarioError> {
         let foreign = Foreign::named(section, "discipline", item, reference)?;
@@ -71,8 +83,21 @@ impl Foreign {
             return Err(section.error(ENDS, "must name a file and a function in it: \"path.py:function\""));
         }
         let foreign = Foreign::named(section, ENDS, item, reference)?;
+        if foreign.is_rust() && !foreign.given.is_empty() {
+            return Err(section.error(TABLE, &format!("{reference:?} is written in Rust and takes no values")));
+        }
         let given = foreign.given.iter().map(|(key, raw)| (key.clone(), json(raw))).collect();
         Ok((foreign, Json::Object(given)))
+    }
+
+    /// The congestion control of one's own that an entry of `[[flows]]` names, if any.
+    pub(crate) fn controller(section: &Section<'_>) -> Result<Option<Foreign>, ScenarioError> {
+        let Some(item) = section.get(CONTROLLER) else { return Ok(None) };
+        let Node::Leaf(Raw::Text(reference)) = &item.node else { return Ok(None) }; // which the declaration refuses
+        if !reference.contains(".rs:") {
+            return Err(section.error(CONTROLLER, "must name a file in Rust and a type in it: \"path.rs:Type\""));
+        }
+        Foreign::named(section, CONTROLLER, item, reference).map(Some)
     }
 
     /// The same at a link, whose typical packets a limit is counted in that is given as a time.

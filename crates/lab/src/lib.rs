@@ -8,7 +8,8 @@
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`flows`] | the groups of flows, read |
-//! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
+//! | [`foreign`] | what is written elsewhere: a discipline, the ends of a flow, a congestion control |
+//! | [`own`] | a program that has congestion controls and ends of its users, and runs scenarios for others |
 //! | `population` | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
@@ -33,6 +34,7 @@ pub mod foreign;
 mod link;
 pub mod memory;
 pub mod network;
+pub mod own;
 mod path;
 mod population;
 pub mod queueing;
@@ -50,6 +52,7 @@ mod wire;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;
+pub use own::Own;
 pub use path::path_of;
 pub use scenario::Scenario;
 pub use simulation::Simulation;

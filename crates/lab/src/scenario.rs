@@ -142,24 +142,28 @@ impl Scenario {
     /// Whether something of it is written elsewhere, so that only `plan_with` gives a plan.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        self.own_ends().next().is_some()
-            || self.queues.is_foreign()
-            || self.later.iter().any(|new| new.queue.is_foreign())
+        self.own_flows().next().is_some() || self.has_own_queue()
     }
 
-    /// The flows whose ends are written elsewhere, by their index in the plan, and what makes the ends. In a plan of
-    /// [`plan_with`](Scenario::plan_with) the source of each is still to be made.
-    pub fn own_ends(&self) -> impl Iterator<Item = (usize, &Foreign)> {
+    /// Whether a discipline of it is written elsewhere.
+    #[must_use]
+    pub fn has_own_queue(&self) -> bool {
+        self.queues.is_foreign() || self.later.iter().any(|new| new.queue.is_foreign())
+    }
+
+    /// The flows whose ends or congestion control are written elsewhere, by their index in the plan, and what makes these. In a
+    /// plan of [`plan_with`](Scenario::plan_with) the source of each is still to be made.
+    pub fn own_flows(&self) -> impl Iterator<Item = (usize, &Foreign)> {
         let groups = self.state.groups.iter();
-        let members = groups.flat_map(|group| std::iter::repeat_n(group.ends.as_ref(), group.members() as usize));
-        members.enumerate().filter_map(|(flow, ends)| Some((flow, ends?)))
+        let members = groups.flat_map(|group| std::iter::repeat_n(group.own.as_ref(), group.members() as usize));
+        members.enumerate().filter_map(|(flow, own)| Some((flow, own?)))
     }
 
     /// A plan of this scenario, ready to run. An error when something of it is written elsewhere: see
     /// [`plan_with`](Scenario::plan_with).
     pub fn plan(&self) -> Result<Plan, ScenarioError> {
-        if let Some((_, ends)) = self.own_ends().next() {
-            return Err(ends.error("its ends are written elsewhere, and nothing here makes them"));
+        if let Some((_, own)) = self.own_flows().next() {
+            return Err(own.error("is written elsewhere, and nothing here makes it"));
         }
         self.plan_with(&mut |foreign, _, _| Err(foreign.error("is written elsewhere, and nothing here builds it")))
     }

@@ -7,6 +7,7 @@ mod endpoint;
 mod lent;
 #[cfg(target_os = "linux")]
 mod live;
+mod own;
 mod replay;
 mod scenario;
 mod simulation;
@@ -18,6 +19,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use scenario::PyScenario;
 use simulation::{Driver, PySimulation};
 use sluicegate_base::{Link, Rate, Time};
+use sluicegate_lab::own::bytes;
 use sluicegate_lab::replay::trace::{Trace, attach};
 use sluicegate_lab::results::{Cells, ResultTable};
 use sluicegate_lab::vectors::{Format, text_of, write};
@@ -141,6 +143,10 @@ fn run<'py>(
     make: Option<Bound<'py, PyAny>>,
     pcap: Vec<(String, String)>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(program) = make.as_ref().map_or(Ok(None), |make| own::program(make, &scenario.read))? {
+        let given = (&scenario.text, &scenario.read.name, scenario.sets.clone(), progress, pcap);
+        return Ok(program.call_method1("run", given)?.cast_into()?);
+    }
     let links: Vec<String> = pcap.iter().map(|(link, _)| link.clone()).collect();
     let (mut driver, shapes) = Driver::begin(py, scenario, make.as_ref(), links)?;
     let mut traces = Vec::new();
@@ -177,24 +183,16 @@ fn columns<'py>(py: Python<'py>, table: &ResultTable) -> PyResult<Bound<'py, PyL
     let list = PyList::empty(py);
     for column in &table.columns {
         py.check_signals()?;
-        let payload: Bound<'py, PyAny> = match &column.cells {
-            Cells::F64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
-            Cells::I64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
-            Cells::Str(cells) => {
-                let codes: Vec<u8> = cells.codes.iter().flat_map(|code| code.to_le_bytes()).collect();
-                PyTuple::new(py, [PyList::new(py, &cells.names)?.into_any(), PyBytes::new(py, &codes).into_any()])?
-                    .into_any()
-            }
+        let cells = PyBytes::new(py, &bytes(&column.cells)).into_any();
+        let payload = match &column.cells {
+            Cells::Str(texts) => PyTuple::new(py, [PyList::new(py, &texts.names)?.into_any(), cells])?.into_any(),
+            Cells::F64(_) | Cells::I64(_) => cells,
         };
         let name = column.name.as_ref().into_pyobject(py)?.into_any();
         let dtype = column.cells.dtype().into_pyobject(py)?.into_any();
         list.append(PyTuple::new(py, [name, dtype, payload])?)?;
     }
     Ok(list)
-}
-
-fn bytes(py: Python<'_>, cells: impl Iterator<Item = [u8; 8]>) -> Bound<'_, PyAny> {
-    PyBytes::new(py, &cells.flatten().collect::<Vec<u8>>()).into_any()
 }
 
 #[pymodule]

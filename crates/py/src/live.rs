@@ -209,7 +209,7 @@ pub fn testbed<'py>(
     make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (options, faults) = (Options::read(options)?, Arc::new(Faults::default()));
-    let scenario = &*scenario.0;
+    let scenario = &*scenario.read;
     if scenario.has_changes() {
         return Err(ScenarioError::new_err("changes: what changes while it runs is for simulations alone"));
     }
@@ -345,6 +345,10 @@ fn plan_of(
     make: Option<&Bound<'_, PyAny>>,
     faults: &Arc<Faults>,
 ) -> PyResult<Plan<Packet>> {
+    if let Some((_, own)) = scenario.own_flows().next() {
+        let rule = "runs in the simulation only: hosts that are real have their own";
+        return Err(ScenarioError::new_err(own.error(rule).0));
+    }
     caught(|| {
         scenario.plan_for(&mut |foreign, link, rate| match make {
             Some(make) => discipline::build(make, foreign, &scenario.name, link, rate, faults)

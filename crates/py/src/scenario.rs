@@ -1,7 +1,7 @@
 //! A scenario that has been read, once for all that Python does with it.
 
 use crate::lent::Faults;
-use crate::{ScenarioError, caught, discipline, endpoint, placed};
+use crate::{ScenarioError, caught, discipline, endpoint, own, placed};
 use pyo3::prelude::*;
 use sluicegate_lab::queueing::Unused;
 use sluicegate_lab::replay::ReplayScenario;
@@ -10,45 +10,52 @@ use std::sync::Arc;
 
 /// A scenario that has passed every check.
 #[pyclass(frozen, module = "sluicegate._core", name = "Scenario")]
-pub struct PyScenario(pub Arc<Scenario>);
+pub struct PyScenario {
+    pub read: Arc<Scenario>,
+    /// What it was read from, with the overrides: a program that runs it reads the same.
+    pub text: String,
+    pub sets: Vec<(String, String)>,
+}
 
 #[pymethods]
 impl PyScenario {
     /// Reads a text with overrides on top; `ScenarioError` for one that breaks a rule.
     #[new]
-    fn new(text: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<PyScenario> {
-        let read = caught(|| Scenario::read(text, name, &sets))?;
-        read.map(|scenario| PyScenario(Arc::new(scenario))).map_err(|error| ScenarioError::new_err(error.0))
+    fn new(text: String, name: &str, sets: Vec<(String, String)>) -> PyResult<PyScenario> {
+        let read = caught(|| Scenario::read(&text, name, &sets))?;
+        let read = Arc::new(read.map_err(|error| ScenarioError::new_err(error.0))?);
+        Ok(PyScenario { read, text, sets })
     }
 
     /// The file's name.
     #[getter]
     fn name(&self) -> &str {
-        &self.0.name
+        &self.read.name
     }
 
     /// What overrides or the file say of a queue that does nothing: place and key, discipline, nearest key.
     #[getter]
     fn unused(&self) -> Vec<(&str, &str, &str)> {
-        told(&self.0.unused)
+        told(&self.read.unused)
     }
 
     /// Everything with its defaults filled in, the caller's own.
     fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("json")?.call_method1("loads", (self.0.resolved.to_string(),))
+        py.import("json")?.call_method1("loads", (self.read.resolved.to_string(),))
     }
 
-    /// Makes what is written in Python, to see that it can be made.
+    /// Makes what users write, to see that it can be made.
     fn try_making(&self, make: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (scenario, faults) = (&self.0, Arc::new(Faults::default()));
+        let (scenario, faults) = (&self.read, Arc::new(Faults::default()));
         let at = |foreign: &Foreign, error| placed(make.py(), foreign, error);
         scenario.try_foreign(&mut |foreign, link, rate| {
             discipline::build(make, foreign, &scenario.name, link, rate, &faults).map_err(|error| at(foreign, error))
         })?;
+        own::program(make, scenario)?;
         let mut last: Option<&Foreign> = None;
-        for (flow, foreign) in scenario.own_ends() {
+        for (flow, foreign) in scenario.own_flows() {
             // Those of a group are alike.
-            if last.replace(foreign).is_some_and(|last| std::ptr::eq(last, foreign)) {
+            if foreign.is_rust() || last.replace(foreign).is_some_and(|last| std::ptr::eq(last, foreign)) {
                 continue;
             }
             endpoint::build(make, foreign, &scenario.name, (scenario.seed(), flow), &faults)

@@ -45,6 +45,10 @@ impl Maker {
     }
 
     fn ends(&mut self, py: Python<'_>, foreign: &Foreign, flow: (u64, usize)) -> PyResult<EndpointPair> {
+        if foreign.is_rust() {
+            let rule = "is written in Rust, and runs in a program of its own, from its beginning to its end";
+            return Err(ScenarioError::new_err(foreign.error(rule).0));
+        }
         let make = self.make(py, foreign)?;
         endpoint::build(&make, foreign, &self.file, flow, &self.faults).map_err(|error| placed(py, foreign, error))
     }
@@ -88,7 +92,7 @@ impl Driver {
         make: Option<&Bound<'_, PyAny>>,
         captured: Vec<String>,
     ) -> PyResult<(Driver, Option<Shapes>)> {
-        let scenario = scenario.0.clone();
+        let scenario = scenario.read.clone();
         let make = make.map(|make| make.clone().unbind());
         let mut maker = Maker { make, file: scenario.name.clone(), faults: Arc::default(), used: false, shown: false };
         let look = move |plan: &Plan| -> Result<_, sluicegate_lab::ScenarioError> {
@@ -98,7 +102,7 @@ impl Driver {
         let begun = if scenario.is_foreign() {
             let mut plan =
                 caught(|| scenario.plan_with(&mut |foreign, link, rate| maker.build(py, foreign, link, rate)))??;
-            for (flow, foreign) in scenario.own_ends() {
+            for (flow, foreign) in scenario.own_flows() {
                 let ends = maker.ends(py, foreign, (scenario.seed(), flow))?;
                 plan.flows[flow].source = Arc::new(ends.into());
             }

@@ -50,6 +50,7 @@
 use crate::papers::cc::VegasRules;
 use crate::profiles::{PROFILES, Profile, ProfileName};
 use crate::segment::ACCURATE_BYTES;
+use alloc::string::String;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Link, Params, Range, Rate, Size, Span, Value, choices, params};
 
@@ -204,6 +205,9 @@ params! {
         /// LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
         ledbat_gain: f64 = default(1.0), unit("1"), range(Range::above(0.0).to(100.0)),
             source("RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10");
+        /// A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts `algorithm` then chooses the
+        /// loss recovery alone.
+        controller: Option<String> = optional("that of algorithm"), source("Sluicegate");
         /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
         handshake: Option<bool> = optional("as the profile says"), source("RFC 9293; ns-2, syn_");
         /// Whether a limited transfer ends with an exchange of FINs.

@@ -28,7 +28,8 @@ def evaluate(
         typer.Argument(
             metavar="DISCIPLINE...",
             help="Disciplines, parameters after a colon: choke:candidates=2, my.py:MyAqm; or all. With --suite "
-            "congestion-control: congestion controls, such as cubic, bbr3, ledbat:ledbat_gain=2.",
+            "congestion-control: congestion controls, such as cubic, bbr3, ledbat:ledbat_gain=2, mine.rs:MyControl, "
+            "quinn:cubic, mine.py:my_ends.",
         ),
     ] = None,
     suite: Annotated[

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from . import ends as custom_ends
+from . import rust
 from .ends import EndHooks, Endpoint
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Maker:
     what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one; of several
     disciplines, the last. `made` has class and digest of each. With `expected`, no other may be made. `factories` has
     those of a run that changes its discipline, by the name that stands for each in the scenario. `own_ends` says of
-    each function that makes ends what `about` says of a discipline.
+    each function that makes ends what `about` says of a discipline, and `own_rust` of what is written in Rust.
     """
 
     def __init__(self, factory: AqmFactory | None = None, expected: Made | None = None) -> None:
@@ -189,6 +190,7 @@ class Maker:
         self.expected = expected
         self.about: dict[str, Any] = {}
         self.own_ends: dict[str, dict[str, Any]] = {}
+        self.own_rust: dict[str, dict[str, Any]] = {}
         self.made: set[tuple[str, str | None]] = set()
         self.factories: dict[str, AqmFactory] = {}
         self._loaded: dict[tuple[str, str | None], tuple[AqmFactory, str]] = {}
@@ -209,10 +211,14 @@ class Maker:
 
     def summary(self, raw: RawRun) -> RawRun:
         """What a run gave, whose summary then says what was made."""
-        own = {"own_discipline": self.about, "own_ends": self.own_ends}
-        if own := {key: about for key, about in own.items() if about}:
+        if own := self.own():
             raw["summary"] = json.dumps(json.loads(raw["summary"]) | own)
         return raw
+
+    def own(self) -> dict[str, Any]:
+        """What a summary says of what was made."""
+        own = {"own_discipline": self.about, "own_ends": self.own_ends, "own_rust": self.own_rust}
+        return {key: about for key, about in own.items() if about}
 
     def __call__(
         self, reference: str, file: str | None, given: Mapping[str, object], offered: Mapping[str, object]
@@ -258,6 +264,21 @@ class Maker:
         self.own_ends[reference] = self._noted(reference, named, digest, arguments, known="#" not in reference)
         methods = EndHooks._fields[1:]
         return [_hooks(end, f"{label}: {type(end).__name__}", EndHooks, Endpoint, methods) for end in ends]
+
+    def program(self, names: rust.Names) -> rust.Program:
+        """The program that has what these names stand for, in Rust: each with the file that names it, if any.
+
+        Raises `ScenarioError`.
+        """
+        from .._core import ScenarioError
+
+        found = rust.program(names)
+        for name, digest in found.digests.items():
+            self.made.add((name, digest))
+            self.own_rust[name] = {"sha256": digest}
+            if self.expected is not None and (name, digest) not in self.expected:
+                raise ScenarioError(f"{name}: {another_file(digest, dict(self.expected).get(name))}")
+        return found
 
     def _load(self, reference: str, file: str | None, what: str = "discipline") -> tuple[AqmFactory, str]:
         """What `path.py:Name` names, read once for a run."""

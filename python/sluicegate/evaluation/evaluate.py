@@ -57,7 +57,8 @@ def evaluate(
 
     `suite`: "rfc7928", for disciplines, or "congestion-control". `disciplines`: a text, objects, classes or factories
     of your own, as for `compare`; or "all", every one of the registry that needs no classes. For the other suite
-    congestion controls, "bbr3,cubic:initial_window=20", or "all", those of hosts of today. `alone`: without the
+    congestion controls, "bbr3,cubic:initial_window=20,mine.rs:MyControl", functions that make ends of flows, as for
+    `Endpoints`, or "all", those of hosts of today. `alone`: without the
     references beside them, `drop_tail` and `fq_codel`, or `reno` and `cubic`. `quick`: fewer seeds and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the beginning of
     one, such as "8"; the report is then report-<these>.html. A suite brings its scenarios; what can be changed in them
@@ -139,6 +140,10 @@ def planned(
     scenarios = [each.with_changes(tuple(changes)) for each in scenarios] if changes else scenarios
     beside = [] if alone else [name for name in chosen.references if name not in {each.label for each in given}]
     given = [*given, *(_subjects(chosen, beside) if beside else ())]
+    for each in given:
+        if all(scenario.under(each) is None for scenario in scenarios):
+            names = ", ".join(scenario.id for scenario in scenarios)
+            raise _core.ScenarioError(f'{chosen.subject} "{each.label}": cannot run in {names}; choose other scenarios')
     if changes:
         _check_changes(scenarios, settings, given, [key for key, _ in changes])
     return chosen, scenarios, settings, given, beside
@@ -254,11 +259,15 @@ def _summary(
     changed = scenarios[0].changed
     of_queue = [pair for pair in changed if pair[0].startswith("queue.")]
     subjects = []
+    found: dict[str, Any]
     for choice in given:
-        text = plain.text(settings)
+        under = plain.under(choice) or plain
+        text = under.text(settings)
         if isinstance(choice, Controller):
-            resolved = choice.check(text, PYTHON, plain.sets(choice))
-            found = {"flows": next(each for each in resolved["flows"] if each["algorithm"] == choice.name)}
+            sets = under.sets(choice)
+            resolved = choice.check(text, PYTHON, sets)
+            found = {"flows": resolved["flows"][int(sets[0][0].split(".")[1])]}
+            found |= {key: resolved[key] for key in ("own_ends", "own_rust") if key in resolved}
         else:
             resolved = choice.read(text, PYTHON, (*plain.link.tuned(), *of_queue)).resolved
             found = {key: resolved[key] for key in ("queue", "own_discipline") if key in resolved}

@@ -37,6 +37,13 @@ NEEDS = (
     "derived, or off, as noted. For your own discipline the table shows its arguments."
 )
 ABOUT = "Values of the flows that it controls; other values are the defaults of Linux's hosts."
+OWN_RUST = "Your own, in Rust, on Linux's hosts"
+OWN_ENDS = "A transport with its own ends"
+ABOUT_ENDS = (
+    "For a transport with its own ends, retransmissions cannot be told from new data: its goodput is everything that was "
+    "delivered, and the rows of data sent twice in vain are missing. Its windows are not known either, so congestion "
+    "avoidance is missing, and it cannot pause as in `application-limited`."
+)
 FEW = 6
 """Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
 
@@ -208,7 +215,8 @@ def needs_of(done: Outcome) -> Needs:
     """What each discipline needs, or what each controller is."""
     if done.suite.subject == "discipline":
         return Needs("What each discipline needs", NEEDS, needs(done))
-    return Needs("What each controller is", ABOUT, controllers(done))
+    own = any("ends" in each["flows"] for each in done.summary["controllers"])
+    return Needs("What each controller is", f"{ABOUT} {ABOUT_ENDS}" if own else ABOUT, controllers(done))
 
 
 def needs(done: Outcome) -> Table:
@@ -241,11 +249,14 @@ def needs(done: Outcome) -> Table:
 
 def controllers(done: Outcome) -> Table:
     """What each congestion control is, and the values it was given."""
-    rows = [
-        (each["label"], algorithms()[each["name"]].rstrip("."), "yes" if each["flows"]["ecn"] else "no",
-         each["label"].partition(":")[2].replace(":", ", ") or "none")
-        for each in done.summary["controllers"]
-    ]  # fmt: skip
+    rows = []
+    for each in done.summary["controllers"]:
+        label, name, flows = each["label"], each["name"], each["flows"]
+        own = (each.get("own_rust") or each.get("own_ends") or {}).get(name, {}).get("sha256")
+        what = algorithms()[name].rstrip(".") if name in algorithms() else OWN_ENDS if "ends" in flows else OWN_RUST
+        what += f" (SHA-256 {own[:12]})" if own else ""
+        ecn = {True: "yes", False: "no", None: "as its ends say"}[flows.get("ecn")]
+        rows.append((label, what, ecn, label.removeprefix(name).lstrip(":").replace(":", ", ") or "none"))
     return Table(("Controller", "What it is", "ECN", "Values given"), tuple(rows))
 
 

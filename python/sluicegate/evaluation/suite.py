@@ -17,7 +17,7 @@ from functools import cache, partial
 from typing import Any, Literal
 
 from .. import _core
-from .._generated import Dumbbell, Source, Tcp
+from .._generated import Dumbbell, Endpoints, Source, Tcp
 from ..experiments.controllers import Controller
 from ..experiments.disciplines import Choice
 from ..experiments.engine import Derive, Experiment, Sets
@@ -205,6 +205,18 @@ class Scenario:
 
     def experiments(self, given: Sequence[Subject], settings: Settings) -> dict[tuple[str, str, str], Experiment]:
         """Its runs, by scenario, point, and discipline or controller."""
+        return {
+            key: each
+            for choice in given if (own := self.under(choice)) is not None
+            for key, each in own.runs(choice, settings).items()
+        }  # fmt: skip
+
+    def under(self, choice: Subject) -> Scenario | None:
+        """The scenario as it is run on this; None where it cannot be."""
+        return self
+
+    def runs(self, choice: Subject, settings: Settings) -> dict[tuple[str, str, str], Experiment]:
+        """Its runs on one discipline or controller, which it is `under`."""
         settings = self.lasting(settings)
         flows = self.flows(settings)
         made = self.derived(settings, flows)
@@ -215,25 +227,35 @@ class Scenario:
         common = (*settings.sets(), ("run.series", "true"), *self.changes_of(flows))
         return {
             (self.id, point, choice.label): Experiment(
-                " · ".join(part for part in (self.id, point, choice.label) if part), text, PYTHON,
-                (*common, *sets, *self.sets(choice, point)), keep,
-                choice.queue if isinstance(choice, Choice) else None, made, DRAWN_ONCE,
+                " · ".join(part for part in (self.id, point, choice.label) if part),
+                text,
+                PYTHON,
+                (*common, *sets, *self.sets(choice, point)),
+                keep,
+                choice.queue if isinstance(choice, Choice) else None,
+                made,
+                DRAWN_ONCE,
             )
-            for choice in given for point, sets in self.points.items()
-        }  # fmt: skip
+            for point, sets in self.points.items()
+        }
 
     def derived(self, settings: Settings, flows: Mapping[str, Source]) -> Derive:
         """What is kept of a run of it, as long as these settings say."""
-        transfers = [(number, each) for number, each in enumerate(flows.values()) if isinstance(each, Tcp)]
+        transfers = [(number, each) for number, each in enumerate(flows.values()) if isinstance(each, Tcp | Endpoints)]
         return partial(
             derive,
             measured_s=settings.measured_s,
             warmup_s=settings.warmup_s,
             sample_s=settings.sample_s,
-            sized=tuple(number for number, each in transfers if each.size is not None),
-            lasting=tuple(number for number, each in transfers if each.size is None and each.stop is None),
+            sized=tuple(number for number, each in transfers if sized(each)),
+            lasting=tuple(number for number, each in transfers if not sized(each) and each.stop is None),
             phases=self.phases,
         )
+
+
+def sized(source: Tcp | Endpoints) -> bool:
+    """Whether a transfer has an end."""
+    return isinstance(source, Tcp) and source.size is not None
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,26 @@
 """Congestion controls as users list them, and the overrides of a scenario that they stand for.
 
-    cubic,bbr3,ledbat:ledbat_target=60 ms
+    cubic,bbr3,ledbat:ledbat_target=60 ms,mine.rs:MyControl,quinn:cubic,mine.py:my_ends
 
 Entries are written as those of disciplines are (`disciplines`): after the name come values of the flows that it
-controls, such as `cubic:slow_start_exit=loss` or `newreno:profile=ns2`.
+controls, such as `cubic:slow_start_exit=loss` or `newreno:profile=ns2`; after a function in Python that makes ends, its
+arguments.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from .. import _core
+from ..custom import aqm as custom_aqm
+from ..custom import ends as custom_ends
+from ..custom.ends import EndsFactory
+from ..custom.rust import ADAPTED
 from .disciplines import listed_once, parsed
 
 LINUX = ("reno", "cubic", "bbr", "bbr3", "dctcp", "prague", "ledbat")
@@ -24,33 +29,49 @@ LINUX = ("reno", "cubic", "bbr", "bbr3", "dctcp", "prague", "ledbat")
 
 @dataclass(frozen=True)
 class Controller:
-    """One congestion control of a list.
+    """One congestion control of a list, or a transport with ends of its own.
 
-    `label`: how it was written, without superfluous spaces; names it in results. `name`: the algorithm alone. `values`:
-    keys and values of the flows under its control, as text.
+    `label`: how it was written, without superfluous spaces; names it in results. `name`: the algorithm, what is one's
+    own, or the transport alone. `values`: keys and values of the flows under its control, as text; of ends in Python,
+    what their function gets.
     """
 
     label: str
     name: str
     values: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_ends(self) -> bool:
+        """Whether it takes the place of both ends: a function in Python, one in Rust, or `ADAPTED`."""
+        return ":" in self.name and not self.is_rust_type
+
+    @property
+    def is_rust_type(self) -> bool:
+        """Whether it is a type in a file in Rust, and so a congestion control: names of functions begin small."""
+        return ".rs:" in self.name and not self.name.rpartition(":")[2][:1].islower()
+
     def sets(self, flows: Iterable[int]) -> tuple[tuple[str, str], ...]:
         """The overrides that put these flows of a scenario, by number, under its control."""
-        return tuple(
-            (f"flows.{number}.{key}", value)
-            for number in flows for key, value in (("algorithm", self.name), *self.values)
-        )  # fmt: skip
+        key = "ends" if self.is_ends else "controller" if self.is_rust_type else "algorithm"
+        table = "python." if self.is_ends else ""
+        own = ((key, self.name), *((table + each, value) for each, value in self.values))
+        return tuple((f"flows.{number}.{key}", value) for number in flows for key, value in own)
 
     def check(self, text: str, file: str, sets: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """The scenario with these overrides and every default filled in. Raises `ScenarioError` that names it."""
+        """The scenario with these overrides and every default filled in, and what was made of what is one's own. Raises
+        `ScenarioError` that names it, and what a function in Python raises."""
+        maker = custom_aqm.Maker()
         try:
-            return _core.Scenario(text, file, tuple(sets)).resolved()
+            read = _core.Scenario(text, file, tuple(sets))
+            read.try_making(maker)
+            return dict(read.resolved()) | maker.own()
         except _core.ScenarioError as error:
-            raise _core.ScenarioError(f'controller "{self.label}": {error}') from None
+            _, _, why = str(error).rpartition(f'= "{self.name}": ')  # which has been said
+            raise _core.ScenarioError(f'controller "{self.label}": {why}') from None
 
 
-Controllers = str | Iterable[str | Controller]
-"""Congestion controls as `evaluate` takes them: a text, or several."""
+Controllers = str | EndsFactory | Iterable[str | EndsFactory | Controller]
+"""Congestion controls as `evaluate` takes them: a text, a function that makes ends of a flow, or several."""
 
 
 @cache
@@ -63,12 +84,17 @@ def controllers(listed: Controllers) -> list[Controller]:
     """The congestion controls of a list, in its order; "all" those of `LINUX`.
 
     Raises `ScenarioError` when an entry is not as the module says, is not known, or two are alike, and TypeError for
-    what is neither text nor a `Controller`.
+    what is neither text, function nor `Controller`.
     """
     found: list[Controller] = []
-    for each in [listed] if isinstance(listed, str) else listed:
+    for each in [listed] if isinstance(listed, str | Callable) else listed:  # type: ignore[union-attr]
         if isinstance(each, Controller):
             found.append(each)
+        elif callable(each):
+            name, values = custom_ends.named(each)
+            pairs = {} if values is None else {key: json.dumps(value) for key, value in values.items()}
+            label = ":".join([name.rpartition(":")[2], *(f"{key}={value}" for key, value in pairs.items())])
+            found.append(Controller(label, name, tuple(pairs.items())))
         elif not isinstance(each, str):
             raise TypeError(f"controllers: expected names such as cubic, not {type(each).__name__}")
         elif each.strip() == "all":
@@ -81,15 +107,15 @@ def controllers(listed: Controllers) -> list[Controller]:
     return found
 
 
+PLACES = (".py", ".rs", *dict.fromkeys(each.partition(":")[0] for each in ADAPTED))
+"""How the first part of a name ends that a second one belongs to."""
+
+
 def _known(text: str) -> Controller:
     """One congestion control of a text."""
-    name = text.partition(":")[0].strip()
-    if name.endswith((".rs", ".py")):
-        why = "the suite has those of the package; one of your own runs in a Rust program: see docs/rust-library.md"
-        raise _core.ScenarioError(f'controller "{text.strip()}": {why}')
-    if name and name not in titles():
+    label, name, values = parsed(text, "controller", "cubic:initial_window=20", PLACES, "MyControl")
+    if ":" not in name and name not in titles():
         near = get_close_matches(name, titles(), 1)
         hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(titles())}"
         raise _core.ScenarioError(f'controller "{name}": not known; {hint}')
-    label, name, values = parsed(text, "controller", "cubic:initial_window=20")
     return Controller(label, name, tuple(values.items()))

@@ -188,16 +188,19 @@ def find(wanted: Queue | None, among: Sequence[Choice]) -> Choice:
     raise _core.ScenarioError(f'baseline "{label}": not among the disciplines; {hint}')
 
 
-def parsed(text: str, what: str, example: str) -> tuple[str, str, dict[str, str]]:
-    """Label, name and values of one entry of a text. `what` it is and an `example` of it are for messages.
+def parsed(
+    text: str, what: str, example: str, places: tuple[str, ...] = (".py",), mine: str = "MyAqm"
+) -> tuple[str, str, dict[str, str]]:
+    """Label, name and values of one entry of a text. `what` it is and an `example` of it are for messages. `places`:
+    how the first part of a name ends that has a second one after its colon, such as `mine`.
 
     Raises `ScenarioError` for what is not as the module says.
     """
     name, *pairs = (part.strip() for part in text.split(":"))
     entry = f'{what} "{text.strip()}"'
-    if name.endswith(".py"):
+    if name.endswith(places):
         if not pairs or "=" in pairs[0] or not pairs[0]:
-            raise _core.ScenarioError(f"{entry}: name the class too, such as {name}:MyAqm")
+            raise _core.ScenarioError(f"{entry}: name the class too, such as {name}:{mine}")
         name = f"{name}:{pairs.pop(0)}"
     if not name:
         raise _core.ScenarioError(f"{entry}: the name is missing, as in {example}")

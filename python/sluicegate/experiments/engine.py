@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 from .. import _core
 from ..custom import aqm as custom_aqm
 from ..custom import ends as custom_ends
+from ..custom.rust import is_rust
 from .identity import identity
 from .job import (
     Checked,
@@ -296,7 +297,7 @@ def _asked(
 
 def _needs_processes(jobs: Sequence[Job]) -> bool:
     """Whether something is written in Python; what no other process can import, a lambda say, stays in this one."""
-    queues = {job.queue for job in jobs if job.made}
+    queues = {job.queue for job in jobs if any(not is_rust(name) for name, _ in job.made or ())}
     if queues:
         _check_guarded(queues)
     here = any(name in custom_ends.HERE for job in jobs for name, _ in job.made or ())

@@ -41,6 +41,9 @@ Files = tuple[tuple[str, str], ...]
 Kept = dict[str, bytes]
 """What is kept of one run: its tables by name, as Arrow streams."""
 
+OWN = (".discipline", ".ends", ".controller")
+"""How keys end whose values may name a file of one's own."""
+
 TOTALS = "totals"
 
 LIVE = "live"
@@ -231,7 +234,7 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
     sets, name = (*experiment.sets, *experiment.by_seed.get(seed, ())), experiment.name
     if elsewhere:
         sets = tuple(
-            (key, os.path.abspath(value) if key.endswith((".discipline", ".ends")) and ".py:" in value else value)
+            (key, os.path.abspath(value) if key.endswith(OWN) and (".py:" in value or ".rs:" in value) else value)
             for key, value in sets
         )
         name = name if name in (PYTHON, TEXT) else os.path.abspath(name)

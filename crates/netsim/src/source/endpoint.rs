@@ -85,7 +85,8 @@ impl EndpointPair {
 params! {
     /// Ends of one's own, as a scenario names them.
     pub struct EndpointsParams {
-        /// What makes the two ends of each flow, the sender and the receiver: `path.py:function`, or in Python the function itself.
+        /// What makes the two ends of each flow, the sender and the receiver: `path.py:function`, or in Python the function itself;
+        /// `path.rs:function` in Rust, or `quinn:cubic`.
         ends: String = required, source("Sluicegate");
         /// Length of its full packets, headers included, for defaults of queues that follow from it; the ends say how long each is.
         packet_size: Size = default(Size::Bytes(ETHERNET)), unit("B"), range(Range::from(1.0).to(65535.0)),
@@ -104,10 +105,10 @@ impl Declared for Endpoints {
     const ABOUT: About = About {
         name: "endpoints",
         class: "Endpoints",
-        title: "Two ends of your own, written in Python",
+        title: "Two ends of your own",
         source: "Sluicegate",
         tc: "",
-        module: "//! Two ends of your own, written in Python: any transport without I/O.\n//!\n//! Each has four methods: what has come, what it \
+        module: "//! Two ends of your own, written in Python or in Rust: any transport without I/O.\n//!\n//! Each has four methods: what has come, what it \
                  sends, when it wants to be woken, and that it is woken. See [an endpoint of your own](../own-endpoint.md).",
     };
 }

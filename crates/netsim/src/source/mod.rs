@@ -91,7 +91,7 @@ impl SourcePlan {
     /// The congestion control; empty for a source that has none.
     #[must_use]
     pub fn algorithm(&self) -> &'static str {
-        self.host().map_or("", |host| host.algorithm.word())
+        self.host().map_or("", |host| if host.controller.is_some() { "own" } else { host.algorithm.word() })
     }
 
     /// The hosts at its ends; none for a source that hears nothing.
@@ -106,6 +106,16 @@ impl SourcePlan {
             | SourcePlan::OnOff(_)
             | SourcePlan::Custom(_)
             | SourcePlan::Endpoints(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn host_mut(&mut self) -> Option<&mut Host> {
+        match self {
+            SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(Arc::make_mut(host)),
+            SourcePlan::Http(plan) => Some(&mut Arc::make_mut(plan).host),
+            SourcePlan::Connections(plan) => Some(&mut Arc::make_mut(plan).host),
+            _ => None,
         }
     }
 

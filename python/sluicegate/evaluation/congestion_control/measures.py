@@ -43,7 +43,9 @@ def derive_control(
     rates = _by_second(series)
     rows: list[dict[str, Any]] = []
     for (group,), part in sorted(flows.partition_by("group", as_dict=True).items()):
-        row: dict[str, Any] = {"of": str(group), "sent_twice_ratio": sent_twice(part)}
+        # What ends of one's own send again, nobody else can tell.
+        own = group in lasting and part["algorithm"][0] == ""
+        row: dict[str, Any] = {"of": str(group), "sent_twice_ratio": None if own else sent_twice(part)}
         if responses := tables["exchanges"].filter(pl.col("group") == group)["response_time_ns"].to_list():
             row |= {
                 "response_mean_ns": statistics.fmean(responses),

@@ -8,12 +8,12 @@ product, unless a scenario says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
 from ... import _core
-from ..._generated import Dumbbell, Http, Source, Tcp
+from ..._generated import Dumbbell, Endpoints, Http, Source, Tcp
 from ...experiments.controllers import Controller
 from ...experiments.engine import Derive, Sets
 from ...papers.disciplines.workloads import Workload
@@ -90,12 +90,35 @@ class ControlScenario(Scenario):
         assert isinstance(choice, Controller)
         return choice.sets(self.numbers())
 
+    def under(self, choice: Any) -> ControlScenario | None:
+        """The scenario with a transport's own ends in place of the flows under test, where the choice is one; None if
+        these are more than transfers without end."""
+        assert isinstance(choice, Controller)
+        if not choice.is_ends:
+            return self
+        if not all(isinstance(each, Tcp) for name, each in self.flows(QUICK).items() if name in self.tested):
+            return None
+        flows = self.flows
+        return replace(
+            self,
+            flows=lambda settings: {
+                name: _ends(each, choice.name) if name in self.tested else each
+                for name, each in flows(settings).items()
+            },
+        )
+
     def derived(self, settings: Settings, flows: Mapping[str, Source]) -> Derive:
         """What is kept of a run."""
         made = super().derived(settings, flows)
         assert isinstance(made, partial)
         late = None if self.late is None else [*flows].index(self.late)
         return partial(derive_control, late=late, **made.keywords)
+
+
+def _ends(transfer: Source, ends: str) -> Endpoints:
+    """Flows with these ends in place of TCP's."""
+    same = {each.name for each in fields(Endpoints)} & {each.name for each in fields(transfer)} - {"packet_size"}
+    return Endpoints(**{name: getattr(transfer, name) for name in same}, ends=ends)
 
 
 def buffers(rate: str, products: Sequence[float] = (0.1, 0.3, 1, 3, 10)) -> Mapping[str, Sets]:
