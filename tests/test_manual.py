@@ -66,6 +66,13 @@ def test_a_page_is_right_to_the_letter(tmp_path: Path, page: str) -> None:
     follow(DOCS / f"{page}.md", tmp_path)
 
 
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_a_congestion_control_in_rust_runs_as_the_manual_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(ROOT / "target" / "own"))  # as tests/test_own_rust.py
+    follow(DOCS / "own-controller.md", tmp_path)
+
+
 def test_the_readme_is_right_to_the_letter(tmp_path: Path) -> None:
     follow(ROOT / "README.md", tmp_path)
 
