@@ -400,7 +400,7 @@ impl End {
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
-        let finished = |sender: &Sender| sender.finished() && self.receiver.finished();
-        matches!(self.state, State::NeverOpened) || self.sender.as_deref().is_some_and(finished)
+        let ended = || self.sender.as_ref().is_some_and(|sender| sender.finished()) && self.receiver.finished();
+        matches!(self.state, State::NeverOpened) || ended()
     }
 }
