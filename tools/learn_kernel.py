@@ -22,7 +22,7 @@ from sluicegate.learn.learnt import learn
 
 KEPT = Path(__file__).parents[1] / "docs/learn-kernel.jsonl"
 
-LINES = [(rate, name) for rate in (5, 20, 50) for name in ("drop_tail:limit=100", "codel", "fq_codel", "cake")]
+LINES = [(rate, name) for rate in (5, 20, 50) for name in ("drop_tail:limit=50", "codel", "fq_codel", "cake")]
 """Rates in Mbit/s, and disciplines."""
 
 DELAY_MS = 10

@@ -58,6 +58,7 @@ class Row:
     told: str = ""
     told_right: bool | None = None
     same_best: bool | None = None
+    shared_best: bool | None = None
     failure: str = ""
 
 
@@ -144,7 +145,7 @@ def prove(number: int, ranking: bool, folder: Path) -> Row:
             set(sg.recommend(each, disciplines=RANKED, seeds=3, progress=False).best())
             for each in (text, folder / "learnt.toml")
         ]
-        row.same_best = best[0] == best[1]
+        row.same_best, row.shared_best = best[0] == best[1], bool(best[0] & best[1])
         if not row.same_best:
             row.failure = f"best {', '.join(sorted(best[0]))}; learnt {', '.join(sorted(best[1]))}"
     return row
@@ -289,6 +290,9 @@ def criteria(rows: list[Row]) -> dict[str, list[bool]]:
         "discipline told rightly, of those with a signature": [row.told_right is True for row in signed],
         "discipline right or not told, of all": [row.told_right is not False for row in rows if row.told],
         "the same best disciplines": [row.same_best for row in rows if row.same_best is not None],
+        "a best discipline of the truth among the best": [
+            row.shared_best for row in rows if row.shared_best is not None
+        ],
     }
     return {name: right for name, right in found.items() if right}
 

@@ -93,14 +93,20 @@ def discipline(passage: Passage) -> Told:
     evidence.append(f"{len(drops)} packets were dropped, {len(marks)} marked")
     if len(drops) >= FEWEST:
         evidence.append(f"{full:.0%} of the drops met a full queue")
-    if not queues and not len(marks) and len(drops) >= FEWEST and full >= AT_THE_LIMIT:
-        return Told(("drop_tail",), evidence, buffer)
-    buffer = Buffer(buffer.packets, buffer.bytes, None)
+    tail = Told(("drop_tail",), evidence, buffer)
+    dropped_at_the_tail = not queues and not len(marks) and len(drops) >= FEWEST and full >= AT_THE_LIMIT
+    if dropped_at_the_tail and longest.mean() >= AT_THE_LIMIT:
+        return tail
     early = np.sort(np.concatenate([drops[~longest], marks]))
     for target, interval in SCHEDULES_MS if len(early) else ():
         names, said = scheduled(passage, early, drops[longest], queues, one, (target, interval))
         if names:
-            return Told(names, [*evidence, said], buffer, (target, interval))
+            depth_seen = Buffer(buffer.packets, buffer.bytes, None)
+            return Told(names, [*evidence, said], depth_seen, (target, interval))
+    # One flow may meet about the same queue whenever CoDel drops.
+    if dropped_at_the_tail and one:
+        return tail
+    buffer = Buffer(buffer.packets, buffer.bytes, None)
     if len(early) >= FEWEST:
         evidence.append(
             f"{len(early)} drops and marks came while there was room, and not when CoDel or CAKE makes them"

@@ -21,11 +21,10 @@ BOTH = 0.5
 
 MARKED = 3
 
-IDLE_NS, QUICK, AT_LEAST, APART_NS, SAME_NS, FEW = 5_000_000, 0.05, 3, 1_000_000, 300_000, 0.01
-"""What leaves so long after the packet before it has not waited, and is sent at the pace that a part of the packets
-exceeds. If so many take more than a millisecond longer from place to place all the same, and few of all packets take
-less, beyond what a kernel's clocks differ by, the places are apart. Some seem to take less, as they look like another
-one."""
+IDLE_NS, AT_LEAST, APART_NS, SAME_NS, FEW = 5_000_000, 3, 1_000_000, 300_000, 0.01
+"""What leaves so long after the packet before it has not waited. If so many take more than a millisecond from place to
+place all the same, besides what they take on the link, and few of all packets take less, beyond what a kernel's clocks
+differ by, the places are apart. Some seem to take less, as they look like another one."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,8 @@ def _apart(arrival: Numbers, departure: Numbers, size: Numbers) -> int:
     gap = np.diff(departure[order])
     if np.sum(gap > IDLE_NS) < AT_LEAST:
         return 0
-    # What a byte takes at the most.
-    pace = np.quantile(gap[gap > 0] / size[order][1:][gap > 0], QUICK)
+    # What a byte takes on the link, or less where a kernel sends late.
+    pace = (gap[gap > 0] / size[order][1:][gap > 0]).min()
     took = departure[order] - arrival[order] - (size[order] * pace).astype(np.int64)
     alone = np.sort(took[1:][gap > IDLE_NS])
     apart = int(alone[AT_LEAST - 1])
