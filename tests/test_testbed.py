@@ -114,8 +114,8 @@ def test_what_the_kernel_replaces_is_said_once(stub: Stub) -> None:
     done, said = warned(SCENARIO, sets={"flows.0.delayed_ack": "0 s", "flows.0.algorithm": "newreno"})
     assert said == [
         "bulk: the kernel's TCP decides instead of profile, min_rto, delayed_ack",
-        "bulk: the kernel's reno recovers from losses by SACK, which newreno of the papers' hosts does not; nearest to "
-        "it is profile = linux",
+        "bulk: the kernel's reno recovers from losses by SACK, unlike newreno of the papers' hosts; profile = linux "
+        "simulates the kernel's",
     ]
     assert done.remarks() == said
     assert "decides instead of profile, min_rto" in done.html()
@@ -172,7 +172,7 @@ def test_a_run_that_was_simulated_is_repeated_between_real_hosts(stub: Stub) -> 
     """All values are given there; what the profile says is replaced, and not refused."""
     resolved = sg.simulate(SCENARIO).summary["scenario"]
     said = warned(resolved)[1][0]
-    assert "in place of profile, header_size" in said
+    assert "decides instead of profile, header_size" in said
 
 
 def test_wrong_arguments(stub: Stub) -> None:
