@@ -138,7 +138,7 @@ def test_every_discipline_takes_the_common_settings() -> None:
     for workload in (workloads.UNRESPONSIVE, workloads.MIXED, workloads.BURSTS):
         text, name = scenario.read_scenario(workload.scenario)
         for each in choices(",".join(workloads.NAMES)):
-            assert each.check(text, name, workload.tuned())["queue"]["limit"] == workload.limit, each.label
+            assert each.read(text, name, workload.tuned()).resolved["queue"]["limit"] == workload.limit, each.label
 
 
 def test_a_criterion_is_met_with_the_whole_interval_only() -> None:

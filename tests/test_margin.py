@@ -127,7 +127,7 @@ def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
     for queue in ("fq_codel", "cake"):
         said = done.deployment(queue)
         assert re.match(
-            r"no fixed rate that was tried keeps the queue of the download out of the modem, where 99 % of packets "
+            r"none of the rates tried keeps the queue of the download out of the modem, where 99 % of packets "
             r"wait at most: \d+.* at 95 %, .* at 40 %; --margin chooses another rate$",
             said.remarks[0],
         )
@@ -149,7 +149,7 @@ def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_n
     assert {part for each in margin.tried for part in each.parts.values()} <= set(margins.RADIO_PARTS)
     assert max(margins.RADIO_PARTS) == 0.95, "nearer to a rate that varies nothing is tried"
     assert "the highest rates that keep" not in done.line.text()[1]
-    assert "stays out of the modem as long as the rates are the file's" in done.line.text()[1]
+    assert "the queue stays out of the modem while the rates are those of the file" in done.line.text()[1]
     told = "packets are lost in bursts on bottleneck and reverse, as on radio: there the rate varies, too"
     assert told in done.line.text()[-1]
     assert told in done.deployment("cake").remarks[0]
