@@ -470,7 +470,7 @@ def test_it_leaves_things_as_they_were(between: Between, carried: Callable[..., 
 def test_an_interface_that_goes_ends_it_and_not_its_results(between: Between, tmp_path: Path) -> None:
     with between.bridge("--rate", "5 Mbit/s", "-o", "out") as bridge:
         between.do("b", "ip link del left")
-        printed, said = bridge.process.communicate(timeout=30)
+        printed, said = bridge.process.communicate(timeout=100)
         assert bridge.process.returncode == 1
         assert said.startswith("error: interface left: Network is down")
         bridge.record = json.loads(printed)
