@@ -23,8 +23,8 @@ MARKED = 3
 
 IDLE_NS, AT_LEAST, APART_NS, SAME_NS, FEW = 5_000_000, 3, 1_000_000, 300_000, 0.01
 """What leaves so long after the packet before it has not waited. If so many take more than a millisecond from place to
-place all the same, besides what they take on the link, and few of all packets take less, beyond what a kernel's clocks
-differ by, the places are apart. Some seem to take less, as they look like another one."""
+place all the same, besides what they take on the link, and these alike, and few of all packets take less, beyond what a
+kernel's clocks differ by, the places are apart. Some seem to take less, as they look like another one."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ def _apart(arrival: Numbers, departure: Numbers, size: Numbers) -> int:
     took = departure[order] - arrival[order] - (size[order] * pace).astype(np.int64)
     alone = np.sort(took[1:][gap > IDLE_NS])
     apart = int(alone[AT_LEAST - 1])
-    return apart if apart > APART_NS and np.mean(took < apart - SAME_NS) < FEW else 0
+    alike = apart - alone[0] < SAME_NS and np.mean(took < apart - SAME_NS) < FEW
+    return apart if apart > APART_NS and alike else 0
 
 
 def _paired(before: pl.DataFrame, behind: pl.DataFrame) -> pl.DataFrame:
