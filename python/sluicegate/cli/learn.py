@@ -52,7 +52,7 @@ def learn(
         str, typer.Option(metavar="error|skip|shift", help="When times jump: stop, skip packets or shift, as `replay`.")
     ] = "error",
     keep_addresses: Annotated[
-        bool, typer.Option("--keep-addresses", help="Write the addresses of each group into comments.")
+        bool, typer.Option("--keep-addresses", help="Write the addresses and servers of each group into comments.")
     ] = False,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of downloads, from a speed test.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads, from a speed test.")] = None,
