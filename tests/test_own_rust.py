@@ -175,7 +175,7 @@ def test_rust_and_python_are_not_in_one_run(folder: Path, sluicegate: Program) -
 
 def test_what_cannot_run_it_says_so(folder: Path) -> None:
     with pytest.raises(sg.ScenarioError, match="runs in a program of its own, from its beginning to its end"):
-        sg._core.Simulation(SCENARIO, "scenario.toml", [], sg.custom.aqm.Maker())
+        sg._core.Simulation(sg._core.Scenario(SCENARIO, "scenario.toml", []), sg.custom.aqm.Maker())
 
 
 # Compiled -----------------------------------------------------------------------------------------------------------

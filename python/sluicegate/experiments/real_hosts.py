@@ -49,6 +49,7 @@ REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "closing": (lambda value: value is False, "the kernel closes every connection that ends"),
     "ns2_rules": (lambda value: value is True, "the kernel's hosts are not those of ns-2"),
     "send_jitter": (lambda value: in_base_unit(value) > 0, "the kernel sends when it can"),
+    "controller": (lambda value: True, "the kernel has its own congestion controls: name one with --algorithm"),
 }
 """Keys of a TCP host, which of their values the kernel cannot have, and why."""
 
