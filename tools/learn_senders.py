@@ -2,8 +2,8 @@
 
     python tools/learn_senders.py [--scenarios 120] [--first 1] [--write docs/learn.md]
 
-Each scenario has one congestion control; rate, round trip, discipline and number of transfers are random. It is simulated, captured
-at both sides of the queue, and learnt. Every transfer is judged for itself. The number of a scenario decides all of it.
+Each scenario has one congestion control; its rate, round trip, discipline and number of transfers are random, by its
+number. It is simulated, captured at both sides of the queue, and learnt. Every transfer is judged for itself.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ CATEGORIES = {
     ),
     "backup": ("backblazeb2.com", "icloud-content.com", "dropboxapi.com"),
 }  # fmt: skip
-"""Domains that are known to serve one purpose. The list is short on purpose, and from nobody's documents: a name that is
-missing or wrong changes what a group is called, and nothing else."""
+"""Domains that are known to serve one purpose; a short list, and from nobody's documents. A name that is missing or
+wrong changes what a group is called, and nothing else."""
 
 PIECE, FEWEST, SHARE = 100_000, 3, 0.9
 """Video is fetched in pieces of at least so many bytes, so many of them, which are this part of all bytes."""
