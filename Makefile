@@ -43,19 +43,16 @@ test-all: tests ## every test, and more examples of the random ones, as continuo
 # Adapters to transports of others need the Rust of smoltcp, 1.91; an older one does without them.
 OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print "--exclude sluicegate-adapters" }')
 
-# Tests in Python wait for processes, and those with real packets for the time to pass: two for each core, and Rust's
-# beside them.
-WORKERS = $(shell expr 2 \* "$$(getconf _NPROCESSORS_ONLN)")
-
+# Tests in Python wait for processes, and those with real packets for the time to pass. Rust's take what is left of it.
 tests: setup
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/reference.py --check
 	cargo test --profile tests --locked --workspace $(OLD_RUST) --no-run
 	@mkdir -p out; log=out/tests-rust.log; \
-	cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
+	nice cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
 	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \
-		$(BIN)/python -m pytest $(WHICH) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
+		$(BIN)/python -m pytest $(WHICH) --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
 	if wait $$rust; then echo "Rust: $$(grep -c '\.\.\. ok$$' $$log) tests passed"; else cat $$log; status=1; fi; exit $$status
 
 lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module may import which, workflows

@@ -296,7 +296,7 @@ class TestCompiled:
         for metric in ("goodput_bps", "delay_p95_ns", "loss_ratio"):
             assert quinn.filter(of=TESTED)[metric].null_count() == 0
         page = done.html()
-        assert "A transport with ends of its own" in page
+        assert "A transport with its own ends" in page
         assert "cannot be told from new data" in page
 
 

@@ -185,7 +185,8 @@ def program(names: Names) -> Program:
         return found
     cargo = shutil.which("cargo")
     if cargo is None:
-        raise ScenarioError("is compiled, and there is no cargo: install Rust 1.85 or newer, see https://rustup.rs")
+        least = "1.91" if any(part.path is None for part in parts.values()) else "1.85"
+        raise ScenarioError(f"is compiled, and there is no cargo: install Rust {least} or newer, see https://rustup.rs")
     project = folder() / called
     (project / "src").mkdir(parents=True, exist_ok=True)
     for path, module in modules.items():
