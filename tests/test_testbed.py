@@ -377,7 +377,7 @@ def test_two_thousand_connections_at_once() -> None:
     assert many.height == 1900
     assert (many["delivered_packets"] > 0).all()
     web = done.groups.filter(name="web").row(0, named=True)
-    assert web["exchanges"] > 0  # 665 in the simulator; others may use the machine too
+    assert web["exchanges"] > 100  # 665 in the simulator, 700 here; others may use the machine too
     assert web["open_connections_max"] >= 100
     assert done.summary["live"]["failed_connections"] == 0
 
