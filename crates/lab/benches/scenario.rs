@@ -19,6 +19,7 @@ fn main() {
     let outcome = sim.finish();
     let mut all = summary(&scenario, &outcome);
     all["sent"] = outcome.links.iter().map(|link| link.counters.departures).sum::<u64>().into();
+    all["places"] = outcome.positions.flows.len().into();
     if let Some(kilobytes) = peak_memory() {
         all["peak_memory_kb"] = kilobytes.into();
     }
