@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,7 +64,7 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stub:
     page.write_text("before\n" + TOOL.BEGIN + "old\n" + TOOL.END + "behind\n")
     for name, value in {
         "PAGE": page, "KEPT": tmp_path / "kept.jsonl", "ahead_of_all": nullcontext, "REASONS": [],
-        "MIXES": {"flood": TOOL.MIXES["flood"]}, "DISCIPLINES": ("red",), "SEEDS": (1,),
+        "MIXES": {"flood": replace(TOOL.MIXES["flood"], seeds=(1,))}, "DISCIPLINES": ("red",),
         "JITTERS_US": range(100, 121, 10), "KEYS": [("flood", "red", 1), ("flood", "red", None)],
     }.items():  # fmt: skip
         monkeypatch.setattr(TOOL, name, value)
