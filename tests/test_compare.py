@@ -34,9 +34,9 @@ FIGURES = ["groups.svg", "links.svg", "throughput.svg"]
 T2 = 4.302652729749464  # Student's t, 97.5 %, 2 degrees of freedom (any printed table: 4.303)
 
 FLOWS = [
-    {"algorithm": "reno", "throughput_bps": 100.0},
-    {"algorithm": "reno", "throughput_bps": 300.0},
-    {"algorithm": "", "throughput_bps": 600.0},
+    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 100.0},
+    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 300.0},
+    {"kind": "udp", "algorithm": "", "throughput_bps": 600.0},
 ]
 DELAYS = {"delay_mean_ns": 4e6, "delay_p50_ns": 3e6, "delay_p95_ns": 7e6, "delay_p99_ns": 8e6}
 NO_TIMES = dict.fromkeys(
@@ -120,7 +120,9 @@ def test_one_run_is_measured_as_by_hand() -> None:
 
 def test_connections_that_come_and_go_have_no_throughput_per_flow() -> None:
     web = GROUPS[0] | {"name": "web", "flows": 700, "opened_connections": 12, "response_time_p99_ns": 5e9}
-    values = measures.measure(FLOWS, [web], [LINK])
+    users = {"kind": "http", "algorithm": "cubic", "throughput_bps": 5000.0}
+    values = measures.measure([*FLOWS, users], [web], [LINK])
+    assert values["jain_tcp"] == 0.8
     assert values["web_throughput_per_flow_bps"] is None
     assert values["web_response_time_p99_ns"] == 5e9
 

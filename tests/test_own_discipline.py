@@ -177,6 +177,7 @@ def test_ctx_and_packets_tell_what_they_say() -> None:
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
             assert ctx.packets == len(self.queue)
             assert ctx.bytes == sum(queued.bytes for queued in self.queue)
+            assert packet.arrival_ns == ctx.now_ns
             seen.append((packet.number, packet.flow, packet.bytes, packet.ecn, ctx.now_ns))
             assert repr(packet) == f"<packet {packet.number} of flow {packet.flow}, {packet.bytes} bytes>"
             super().enqueue(packet, ctx)

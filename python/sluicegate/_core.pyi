@@ -56,6 +56,9 @@ class Packet:
     def number(self) -> int:
         """Its place in the order of arrival at this queue, from 1."""
     @property
+    def arrival_ns(self) -> int:
+        """When it arrived at this queue, in nanoseconds: it has waited for `ctx.now_ns - packet.arrival_ns`."""
+    @property
     def flow(self) -> int:
         """The number of its flow, as in results; of a group whose connections come and go (`http`, `connections`) that
         of its connection, which no other connection and no flow of the run has. Negative for what travels back to the

@@ -248,7 +248,7 @@ impl<P: Lendable> Discipline<P> for PyDiscipline<P> {
             return;
         }
         Python::attach(|py| {
-            let token = PyPacket::new(self.arrived, &packet, self.queue.clone());
+            let token = PyPacket::new(self.arrived, ctx.now, &packet, self.queue.clone());
             let result =
                 self.call(py, ctx, Some(packet), |this, lent| this.enqueue.bind(py).call1((Py::new(py, token)?, lent)));
             let result = result.and_then(|given| self.nothing("enqueue", &given));

@@ -88,6 +88,9 @@ pub struct PyPacket {
     /// Its place in the order of arrival at this queue, from 1.
     #[pyo3(get)]
     pub(crate) number: u64,
+    /// When it arrived at this queue, in nanoseconds.
+    #[pyo3(get)]
+    arrival_ns: u64,
     /// The number of its flow, as in results; of a group whose connections come and go, that of its connection, which
     /// no other has, nor a flow. Negative for what travels back to the flow's sender. In a replay the hash of its flow:
     /// the column `key`.
@@ -164,10 +167,11 @@ lend_hashed! {
 }
 
 impl PyPacket {
-    /// The token for a packet that arrives.
-    pub(crate) fn new(number: u64, packet: &impl Lendable, queue: Arc<Queue>) -> PyPacket {
+    /// The token for a packet that arrives at this time.
+    pub(crate) fn new(number: u64, arrival: Time, packet: &impl Lendable, queue: Arc<Queue>) -> PyPacket {
         PyPacket {
             number,
+            arrival_ns: arrival.0,
             flow: packet.number(),
             bytes: packet.bytes() as u32,
             ecn: AtomicU8::new(packet.ecn() as u8),

@@ -59,7 +59,8 @@ choices! {
     pub enum Algorithm {
         /// Fast retransmit into slow start.
         Tahoe = "tahoe",
-        /// Fast recovery until the first new acknowledgement.
+        /// Fast recovery until the first new acknowledgement; with profile linux Linux's Reno, which has SACK, RACK-TLP and
+        /// PRR.
         Reno = "reno",
         /// Fast recovery until all that was sent before is acknowledged (RFC 6582).
         NewReno = "newreno",

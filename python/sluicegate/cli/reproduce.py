@@ -121,8 +121,9 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     from ..reproduce.page import verdict_line
 
     if not quiet:
-        count = len(outcome.contradicted)
-        print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {count} claim{'s'[: count != 1]} contradicted")
+        claims = [verdict for verdict in outcome.verdicts if verdict.check.kind != "reference"]
+        found = f"{len(outcome.contradicted)} of {len(claims)} claims contradicted" if claims else "none tests a claim"
+        print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {found}")
         if any(id_.startswith("short:") for id_ in outcome.record):
             print(f"{outcome.paper.name}: judged by the kept runs at full length; the report shows the short ones too")
         if not outcome.compared:

@@ -187,7 +187,7 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     changing = varying(result.summary["scenario"])
     for link in result.links.filter(result.links["arrivals_packets"] > 0).to_dicts():
         average = (
-            f", average {fixed(link['average_packets_min'])}–{fixed(link['average_packets_max'])}"
+            f"; the discipline's average {fixed(link['average_packets_min'])}–{fixed(link['average_packets_max'])}"
             if link["average_packets_mean"] is not None
             else ""
         )

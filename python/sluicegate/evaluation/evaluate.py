@@ -221,7 +221,7 @@ def estimate(
 ) -> tuple[int, float]:
     """How many runs there are, and about how many seconds they take if none is kept."""
     points = sum(len(each.points) for each in scenarios)
-    costs = sum(5 if ":" in each.name else 1 for each in given)
+    costs = sum(5 if ".py:" in each.name else 1 for each in given)
     packets = sum(each.packet_rate * len(each.points) * each.lasting(settings).duration_s for each in scenarios)
     return points * len(given) * len(settings.seeds), costs * len(settings.seeds) * packets / PACE / (jobs or cores())
 

@@ -279,6 +279,7 @@ def _paper(done: Outcome) -> Paper:
     everyone = [*NAMES] if suite.subject == "discipline" else [*LINUX]
     names = "all" if asked == everyone else f'"{",".join(asked)}"'
     names += "" if suite.name == DEFAULT else f" --suite {suite.name}"
+    names += " --quick" if done.settings == suite.quick != suite.settings else ""
 
     first = suite.scenarios[0].section
     folder = "evaluate" if suite.name == DEFAULT else suite.name

@@ -9,7 +9,7 @@ from ..goals import Goal, Known
 from ..goals import goals as parsed
 from ..goals.measures import GROUP, LINK
 from ..quantities import in_base_unit, rate_text
-from ..traffic.groups import UNRESPONSIVE, Group, Traffic, conversation, packet_bytes
+from ..traffic.groups import COMING_AND_GOING, UNRESPONSIVE, Group, Traffic, conversation, packet_bytes
 from ..traffic.paths import links, places
 
 EASY_LOSS = "1 %"
@@ -82,7 +82,7 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
                 )
             part = max(1, math.floor(100 * wanted * min(1, share / about.groups[name])))
             later.append((name, f"utilisation above {part} %"))
-        elif kinds <= {"http", "connections"}:
+        elif kinds.issubset(COMING_AND_GOING):
             first.append((name, f"response p50 least {UNNOTICED}"))
         elif kinds == {"tcp"} and all("size" in group.flow for group in groups):
             first.append((name, f"completion p50 least {UNNOTICED}"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import ScenarioError
 from ..quantities import in_base_unit
+from ..traffic.groups import COMING_AND_GOING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,9 +19,6 @@ Resolved = Mapping[str, Any]
 
 CONNECTIONS = ("tcp", "telnet")
 """Kinds of sources of which each flow is one TCP connection."""
-
-GROUPED = ("http", "connections")
-"""Kinds of sources whose connections come and go: all of an entry, whatever its count, are one flow of the tables."""
 
 SUFFIXES = {"flent": (".flent.gz",), "qlog": (".sqlog", ".qlog"), "time_sequence": (".svg", ".png", ".pdf")}
 """How the names of files of each form end; first what they get where nothing is said. Flent and qvis go by them."""
@@ -58,7 +56,7 @@ def flows(scenario: Resolved) -> Iterator[Flow]:
     """All flows of a resolved scenario, in the order of their numbers."""
     number = 0
     for entry in scenario["flows"]:
-        for _ in range(1 if entry["kind"] in GROUPED else int(entry.get("count", 1))):
+        for _ in range(1 if entry["kind"] in COMING_AND_GOING else int(entry.get("count", 1))):
             number += 1
             yield Flow(number, entry)
 
@@ -91,7 +89,7 @@ def connection(scenario: Resolved, flow: int | str, has: str = "congestion windo
     found = find(scenario, flow)
     if not found.is_connection:
         kind = found.entry["kind"]
-        fault = f"is many connections, each with its own {has}" if kind in GROUPED else f"has no {has}"
+        fault = f"is many connections, each with its own {has}" if kind in COMING_AND_GOING else f"has no {has}"
         able = [each.number for each in flows(scenario) if each.is_connection]
         hint = f"the nearest is flow {min(able, key=lambda n: abs(n - found.number))}" if able else "there is none"
         raise ScenarioError(

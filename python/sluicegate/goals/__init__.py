@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 from .. import _core
 from ..quantities import NUMBER, quantity
+from ..traffic.groups import COMING_AND_GOING
 from ..traffic.paths import Resolved, paths, places
 from .measures import GROUP, LINK, TOTAL, Metric, column
 
@@ -142,7 +143,7 @@ def known(resolved: Resolved) -> Known:
         crossed = [place.rate_bps for place in way.places] or [links[0][1] if links else way.shared_bps]
         groups[flow["name"]] = min(groups.get(flow["name"], float("inf")), *crossed)
     kinds = {name: {flow["kind"] for flow in resolved["flows"] if flow["name"] == name} for name in groups}
-    responds = frozenset(name for name, of in kinds.items() if of & {"http", "connections"})
+    responds = frozenset(name for name, of in kinds.items() if of.intersection(COMING_AND_GOING))
     sized = frozenset(flow["name"] for flow in resolved["flows"] if flow.get("size") is not None or "messages" in flow)
     return Known(groups, responds, sized, links)
 

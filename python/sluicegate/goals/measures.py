@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from .. import _core
 from ..stats import jain
+from ..traffic.groups import COMING_AND_GOING
 
 Measures = dict[str, float | None]
 """What one run gave: each quantity by name, units included; None for what has no value."""
@@ -101,7 +102,7 @@ def kept() -> dict[str, tuple[str, ...]]:
     reasons = tuple(f"drops_{reason}" for reason in drop_reasons())
     delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
     return {
-        "flows": ("algorithm", "throughput_bps"),
+        "flows": ("kind", "algorithm", "throughput_bps"),
         "groups": ("name", "flows", "opened_connections", *OF_TABLE),
         "delays": ("name", "delay_max_ns", "packets"),
         "queue": ("link", "time_s", "queue_packets"),
@@ -136,8 +137,11 @@ def measure(
             group["throughput_bps"] / group["flows"] if one_each else None
         )
     values["throughput_bps"] = math.fsum(flow["throughput_bps"] for flow in flows)
-    # Of real TCP the congestion control is not known.
-    tcp = [flow for flow in flows if flow.get("algorithm", flow.get("kind") == "tcp")]
+    # Of real TCP the congestion control is not known. Connections that come and go are one flow without a fair share.
+    tcp = [
+        flow for flow in flows
+        if flow.get("algorithm", flow["kind"] == "tcp") and flow["kind"] not in COMING_AND_GOING
+    ]  # fmt: skip
     values["jain_tcp"] = jain([flow["throughput_bps"] for flow in tcp])
     values["jain_all"] = jain([flow["throughput_bps"] for flow in flows])
     for link in links:

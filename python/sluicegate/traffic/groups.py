@@ -16,6 +16,9 @@ from .paths import Path, Place, Resolved, links, paths, places, queue_at
 UNRESPONSIVE = ("udp", "poisson", "on_off")
 """Kinds that send whatever happens to their packets."""
 
+COMING_AND_GOING = ("http", "connections")
+"""Kinds whose connections come and go: in the results all those of an entry are one flow."""
+
 SHORT_TRANSFER = 10
 """A transfer of so many windows or fewer spends half of its round trips or more in slow start, whatever its window.
 

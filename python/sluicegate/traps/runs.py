@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ..quantities import in_base_unit
-from ..traffic.groups import UNRESPONSIVE, Traffic, answers, packet_bytes
+from ..traffic.groups import COMING_AND_GOING, UNRESPONSIVE, Traffic, answers, packet_bytes
 from ..traffic.paths import Resolved
 
 WEB_PACKET = 0.6
@@ -53,7 +53,7 @@ def _cost(traffic: Traffic) -> tuple[float, float]:
     for group in groups:
         unresponsive = group.flow["kind"] in UNRESPONSIVE
         bps = group.count * (group.demand_bps if unresponsive else traffic.share(group))
-        length = packet_bytes(group.flow) * (WEB_PACKET if group.flow["kind"] in ("http", "connections") else 1)
+        length = packet_bytes(group.flow) * (WEB_PACKET if group.flow["kind"] in COMING_AND_GOING else 1)
         packets = bps / 8 / length * traffic.seconds(group) / 1e9
         arrivals = packets * len(group.path.links)
         back = packets * answers(group.flow)
@@ -62,7 +62,7 @@ def _cost(traffic: Traffic) -> tuple[float, float]:
         total += arrivals * (DROP_NS if unresponsive else packet_ns(tcp)) + (PYTHON_NS * managed if custom else 0)
     rows = 0.0
     if run["series"]:
-        each = sum(1 if group.flow["kind"] in ("http", "connections") else group.count for group in groups)
+        each = sum(1 if group.flow["kind"] in COMING_AND_GOING else group.count for group in groups)
         rows = each * in_base_unit(run["duration"]) / in_base_unit(run["sample"])
     return total / 1e9, rows * ROW_NS / 1e9
 

@@ -86,8 +86,9 @@ def fig3(runs: Runs, short: Runs) -> Iterator[Check]:
 def fig4(runs: Runs, early: Runs) -> Iterator[Check]:
     """As Figure 2. The text states thresholds of 30 and 60 packets only with Fig. 9."""
     fewer = reference(
-        "UDP gets 25 % of the link: with more early drops it gets less", early["udp_share"], below(25), id="early-drops"
-    )
+        "UDP gets 25 % of the link: with max_p = 0.1, and so more early drops, it gets less",
+        early["udp_share"], below(25), id="early-drops",
+    )  # fmt: skip
     yield fewer
     for at in runs.each("queue"):
         yield reference(

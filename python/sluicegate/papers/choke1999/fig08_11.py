@@ -85,7 +85,7 @@ def fig9(load: Runs, early: Runs) -> Iterator[Check]:
     """The runs of Figure 8: packets of each kind in the queue and the average that CHOKe keeps, means over time and
     seeds with 95 % intervals. Dotted: the thresholds."""
     fewer = reference(
-        "UDP can never become the dominant portion of the queue: with more early drops, at 10 Mbit/s",
+        "UDP can never become the dominant portion of the queue: with max_p = 0.1, at 10 Mbit/s",
         early["udp_queue_share"],
         below(50),
         id="dominant-early-drops",

@@ -49,7 +49,7 @@ def fig14(load: Runs, early: Runs) -> Iterator[Check]:
         "the same at 10 Mbit/s, max_p = 0.1", where=""
     )
     evidence = reference(
-        "drop 3 keeps the average queue smaller: at 10 Mbit/s, with more early drops",
+        "drop 3 keeps the average queue smaller: at 10 Mbit/s, with max_p = 0.1",
         more,
         above(0),
         id="shorter-early-drops",
