@@ -196,8 +196,8 @@ def program(names: Names) -> Program:
     (project / "src" / "main.rs").write_text(_main([*parts.values()], modules), "utf-8")
     (project / "Cargo.toml").write_text(_manifest(called, adapted), "utf-8")
     shutil.copyfile(source()[0] / "Cargo.lock", project / "Cargo.lock")
-    how_long = "" if target.exists() else "; the first time takes some minutes, later ones seconds"
-    print(f"compiling {', '.join(parts)}{how_long}", file=sys.stderr, flush=True)
+    if not target.exists():
+        print(f"compiling {', '.join(parts)}: the first time this takes some minutes", file=sys.stderr, flush=True)
     manifest = ["--manifest-path", str(project / "Cargo.toml"), "--target-dir", str(target)]
     call = [cargo, "build", "--release", "--quiet", "--color", "never", *manifest]
     done = subprocess.run(call, cwd=project, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
