@@ -6,11 +6,12 @@
 
 mod sampling;
 
-use crate::ledger::{Ledger, LinkMeter};
+use crate::ledger::{Ledger, Metered};
 use crate::packet::{Entry, Packet, Seen};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::packet::set_ecn;
+use sluicegate_netsim::counters::FlowRow;
 use sluicegate_netsim::{Hop, LinePlan, LinkPlan};
 use sluicegate_port::jitter::Jitter;
 use sluicegate_port::{LinkConfig, Paths, Watch};
@@ -62,7 +63,7 @@ pub type Observer = Box<dyn FnMut(Time, &str, &Frame, Option<&'static str>) + Se
 pub struct Emulator {
     pub(crate) paths: Paths<Seen>,
     /// What is kept of each link.
-    pub(crate) meters: Vec<LinkMeter>,
+    pub(crate) meters: Vec<Metered>,
     frames: Frames,
     /// What has been counted.
     pub ledger: Ledger,
@@ -76,7 +77,7 @@ impl Emulator {
     pub fn new(links: Vec<LinkPlan<Packet>>, lines: &[LinePlan], seed: u64, ledger: Ledger) -> Emulator {
         let (mut paths, mut meters) = (Paths::new(seed), Vec::new());
         for plan in links {
-            meters.push(LinkMeter::new(plan.name.clone(), plan.discipline.clone(), plan.monitored, plan.counted));
+            meters.push(Metered::new(plan.name.clone(), plan.discipline.clone(), plan.monitored, plan.counted));
             let port = plan.port_config();
             paths.add_link(&plan.name, LinkConfig { port, queue: plan.queue, delay: plan.delay, wire: plan.wire });
         }
@@ -106,7 +107,10 @@ impl Emulator {
 
     /// A packet enters now. Everything due before must have been done: [`advance`](Emulator::advance).
     pub fn enter(&mut self, data: &[u8], entry: Entry, now: Time) {
-        self.ledger.enter(&entry);
+        if entry.data {
+            let sent = &mut self.ledger.flows[entry.flow as usize].row.totals.sent;
+            *sent = [sent[0] + 1, sent[1] + u64::from(entry.packet.bytes)];
+        }
         let packet = Seen { frame: self.frames.keep(data, entry, now), ..entry.packet };
         let (paths, mut books) = self.books(|_, _| {});
         paths.enter(packet, entry.way, entry.own, now, &mut books);
@@ -144,7 +148,7 @@ impl Emulator {
 
 /// Counts what happens to packets, and has their frames.
 struct Books<'a, F> {
-    meters: &'a mut [LinkMeter],
+    meters: &'a mut [Metered],
     frames: &'a mut Frames,
     ledger: &'a mut Ledger,
     observer: &'a mut Option<Observer>,
@@ -152,9 +156,14 @@ struct Books<'a, F> {
 }
 
 impl<F> Books<'_, F> {
-    /// What is kept of a packet and of a link.
-    fn of(&mut self, packet: &Packet, link: u32) -> (&mut Frame, &mut LinkMeter, &mut Ledger) {
-        (&mut self.frames.all[packet.frame as usize], &mut self.meters[link as usize], self.ledger)
+    fn frame(&mut self, packet: &Packet) -> &mut Frame {
+        &mut self.frames.all[packet.frame as usize]
+    }
+
+    /// What its flow has counted, of a packet of data, and when the measured window began.
+    fn row(&mut self, packet: &Packet) -> Option<(&mut FlowRow, Time)> {
+        let entry = &self.frames.all[packet.frame as usize].entry;
+        entry.data.then(|| (&mut self.ledger.flows[entry.flow as usize].row, self.ledger.window))
     }
 
     fn see(&mut self, packet: &Packet, link: u32, now: Time, why: Option<&'static str>) {
@@ -166,24 +175,30 @@ impl<F> Books<'_, F> {
 
 impl<F: FnMut(&mut Frame, Time)> Watch<Seen> for Books<'_, F> {
     fn reached(&mut self, link: u32, packet: &Packet, _: Time) {
-        let (frame, meter, ledger) = self.of(packet, link);
-        ledger.reach(&frame.entry, link, meter);
+        let Metered { monitored, counted, .. } = self.meters[link as usize];
+        if let (true, false, Some((row, _))) = (monitored, counted, self.row(packet)) {
+            row.totals.arrivals += 1;
+            row.link.get_or_insert(link);
+        }
     }
 
     fn started(&mut self, link: u32, packet: &Packet, now: Time) {
-        let (frame, meter, ledger) = self.of(packet, link);
-        ledger.start(&frame.entry, packet, meter, now);
+        let Metered { delays, monitored, .. } = &mut self.meters[link as usize];
+        delays.iter_mut().for_each(|delays| delays.record(now.since(packet.arrived).0));
+        if let (true, Some((row, window))) = (*monitored, self.row(packet)) {
+            row.totals.start(packet.arrived, packet.marked, now, window);
+        }
     }
 
-    fn sent(&mut self, link: u32, packet: &Packet, _: Time) {
-        let (frame, ..) = self.of(packet, link);
+    fn sent(&mut self, _: u32, packet: &Packet, _: Time) {
+        let frame = self.frame(packet);
         if let (true, Some(at)) = (packet.marked, frame.entry.ip) {
             set_ecn(&mut frame.data, at, packet.ecn);
         }
     }
 
     fn marked(&mut self, _: Hop, packet: &Packet, _: Time) {
-        let frame = &mut self.frames.all[packet.frame as usize];
+        let frame = self.frame(packet);
         if let Some(at) = frame.entry.ip {
             set_ecn(&mut frame.data, at, Ecn::CongestionExperienced);
         }
@@ -197,23 +212,36 @@ impl<F: FnMut(&mut Frame, Time)> Watch<Seen> for Books<'_, F> {
 
     fn lost(&mut self, at: Hop, packet: Packet, now: Time) {
         let Hop::Link(link) = at else { unreachable!("a line has jitter alone") };
-        let (frame, meter, ledger) = self.of(&packet, link);
-        ledger.lose(&frame.entry, &packet, meter);
+        self.meters[link as usize].lost += 1;
+        let monitored = self.meters[link as usize].monitored;
+        if let Some((row, window)) = self.row(&packet) {
+            match monitored {
+                true => row.totals.lose(packet.arrived, window),
+                false => row.totals.drops_elsewhere += 1,
+            }
+        }
         self.see(&packet, link, now, Some("lost"));
         self.frames.free.push(packet.frame);
     }
 
     fn dropped(&mut self, link: u32, packet: Packet, reason: DropReason, now: Time) {
-        let (frame, _, ledger) = self.of(&packet, link);
-        ledger.drop(&frame.entry, &packet, reason, now);
+        let monitored = self.meters[link as usize].monitored;
+        if let Some((row, window)) = self.row(&packet) {
+            match monitored {
+                true => row.totals.drop(packet.arrived, reason, now, window),
+                false => row.totals.drops_elsewhere += 1,
+            }
+        }
         self.see(&packet, link, now, Some(reason.word()));
         self.frames.free.push(packet.frame);
     }
 
     fn delivered(&mut self, packet: Packet, now: Time) {
-        let frame = &mut self.frames.all[packet.frame as usize];
-        self.ledger.deliver(&frame.entry, now.since(frame.entered));
-        (self.out)(frame, now);
+        let entered = self.frame(&packet).entered;
+        if let Some((row, _)) = self.row(&packet) {
+            row.totals.deliver(packet.bytes, now.since(entered));
+        }
+        (self.out)(&mut self.frames.all[packet.frame as usize], now);
         self.frames.free.push(packet.frame);
     }
 }

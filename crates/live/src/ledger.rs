@@ -1,70 +1,45 @@
 //! What is counted of real packets: in the rows of the simulator's results, so that the same tables and pages hold them.
+//!
+//! Counters, samples and windows are the simulator's own (`netsim::counters`, `netsim::meter`). What differs is of real packets
+//! alone: flows appear by themselves, and without an end to a run samples are thinned out.
 
-use crate::packet::{Entry, Packet};
-use sluicegate_aqm::DropReason;
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Row;
-use sluicegate_netsim::counters::{FlowSample, FlowTotals, Past, QueueSample, SummaryStats};
+use sluicegate_netsim::counters::{FlowRow, FlowSample, QueueSample};
+use sluicegate_netsim::meter::{LastRead, LinkMeter};
 use sluicegate_port::DelayHistogram;
 use sluicegate_tcp::connection::Congestion;
 use std::borrow::Cow;
 
-/// What a link keeps beside its port's counters.
-pub(crate) struct LinkMeter {
+/// What is kept of a link beside its port's counters.
+pub(crate) struct Metered {
     pub name: String,
     pub discipline: Cow<'static, str>,
     /// Whether it is under study.
     pub monitored: bool,
     /// Whether another link has counted what arrives.
-    counted: bool,
+    pub counted: bool,
     /// Queueing delays of packets that were sent, and those of the status's interval.
     pub delays: [DelayHistogram; 2],
     /// Packets lost on its wire.
     pub lost: u64,
-    pub average: SummaryStats,
-    /// What arrivals have found, at the last sample; the bits times 10⁹ that it could have carried until then.
-    pub(crate) found: [u64; 2],
-    pub(crate) carried: u128,
+    pub meter: LinkMeter,
 }
 
-impl LinkMeter {
-    pub fn new(name: String, discipline: Cow<'static, str>, monitored: bool, counted: bool) -> LinkMeter {
-        let (delays, average) = Default::default();
-        LinkMeter { name, discipline, monitored, counted, delays, lost: 0, average, found: [0; 2], carried: 0 }
+impl Metered {
+    pub fn new(name: String, discipline: Cow<'static, str>, monitored: bool, counted: bool) -> Metered {
+        let (delays, meter) = Default::default();
+        Metered { name, discipline, monitored, counted, delays, lost: 0, meter }
     }
-}
-
-/// What a flow is, for results.
-#[derive(Clone, Debug, Default)]
-pub struct About {
-    /// The number of its group.
-    pub group: u32,
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its congestion control.
-    pub algorithm: &'static str,
-    /// The first link under study that it crosses.
-    pub link: Option<u32>,
-    /// When it was to start.
-    pub start: Time,
-    /// What its path delays it there and back.
-    pub base_rtt: Option<Span>,
 }
 
 /// A flow: what it is, and what it has counted.
 #[derive(Default)]
 pub struct Flow {
-    /// What it is.
-    pub about: About,
-    /// What it has counted since the measured window began.
-    pub totals: FlowTotals,
-    pub(crate) past: Past,
-    /// What its last sample counted: bytes, arrivals, drops, marks, losses.
-    pub(crate) sampled: [u64; 5],
-    /// Bytes that its receiver has got in the whole run, where that is known.
-    pub received: Option<u64>,
-    /// From its start until its receiver had all.
-    pub completion: Option<Span>,
+    /// Its row in the results: what it is, and its counters since the measured window began. Of what its receiver has got,
+    /// that is bytes in the whole run.
+    pub row: FlowRow,
+    pub(crate) sampled: LastRead<6>,
     /// Segments sent again in the whole run, and when the window began.
     pub retransmissions: [u64; 2],
     /// The state of its sender.
@@ -111,80 +86,6 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn enter(&mut self, entry: &Entry) {
-        if entry.data {
-            let totals = &mut self.flows[entry.flow as usize].totals;
-            totals.sent[0] += 1;
-            totals.sent[1] += u64::from(entry.packet.bytes);
-        }
-    }
-
-    pub(crate) fn reach(&mut self, entry: &Entry, link: u32, meter: &LinkMeter) {
-        if entry.data && meter.monitored && !meter.counted {
-            let flow = &mut self.flows[entry.flow as usize];
-            flow.totals.arrivals += 1;
-            flow.about.link.get_or_insert(link);
-        }
-    }
-
-    pub(crate) fn start(&mut self, entry: &Entry, packet: &Packet, meter: &mut LinkMeter, now: Time) {
-        let waited = now.since(packet.arrived).0;
-        meter.delays.iter_mut().for_each(|delays| delays.record(waited));
-        if entry.data && meter.monitored {
-            let totals = &mut self.flows[entry.flow as usize].totals;
-            totals.queueing = totals.queueing + now.since(packet.arrived.max(self.window));
-            if packet.marked {
-                *(if packet.arrived >= self.window { &mut totals.marked } else { &mut totals.earlier[1] }) += 1;
-            }
-        }
-    }
-
-    pub(crate) fn drop(&mut self, entry: &Entry, packet: &Packet, reason: DropReason, now: Time) {
-        if entry.data {
-            let totals = &mut self.flows[entry.flow as usize].totals;
-            totals.queueing = totals.queueing + now.since(packet.arrived.max(self.window));
-            let early = packet.arrived < self.window;
-            *(if early { &mut totals.earlier[0] } else { &mut totals.drops[reason as usize] }) += 1;
-        }
-    }
-
-    pub(crate) fn lose(&mut self, entry: &Entry, packet: &Packet, meter: &mut LinkMeter) {
-        meter.lost += 1;
-        if entry.data {
-            let totals = &mut self.flows[entry.flow as usize].totals;
-            let early = packet.arrived < self.window;
-            *(if early { &mut totals.earlier[2] } else { &mut totals.lost }) += 1;
-        }
-    }
-
-    pub(crate) fn deliver(&mut self, entry: &Entry, delay: Span) {
-        if entry.data {
-            self.flows[entry.flow as usize].totals.deliver(entry.packet.bytes, delay);
-        }
-    }
-}
-
-impl Flow {
-    /// A flow that has counted nothing.
-    #[must_use]
-    pub fn new(about: About) -> Flow {
-        Flow { about, ..Flow::default() }
-    }
-
-    pub(crate) fn counted(&self) -> [u64; 5] {
-        let FlowTotals { delivered, arrivals, drops, earlier, marked, lost, .. } = &self.totals;
-        [
-            delivered[1] + self.past.delivered[1],
-            arrivals + self.past.arrivals[0],
-            // Those of before the window are in `past` once it has begun.
-            drops.iter().sum::<u64>() + earlier[0] + lost + earlier[2] + self.past.arrivals[1],
-            marked + earlier[1],
-            lost + earlier[2],
-        ]
-    }
-}
-
-impl Ledger {
     /// Keeps the mean of every two samples in the place of both.
     pub(crate) fn thin_out(&mut self) {
         self.interval = Span(self.interval.0 * 2);

@@ -63,7 +63,7 @@ impl Status {
         self.flows.resize(flows.len(), 0);
         let mut heaviest: Vec<(u64, usize)> = Vec::new();
         for (at, (flow, before)) in flows.iter().zip(&mut self.flows).enumerate() {
-            let delivered = flow.totals.delivered[1];
+            let delivered = flow.row.totals.delivered[1];
             let bytes = increase(before, delivered);
             if bytes > 0 {
                 heaviest.push((bytes, at));
@@ -76,12 +76,12 @@ impl Status {
             .iter()
             .map(|(bytes, at)| {
                 let flow = &flows[*at];
-                let link = flow.about.link.and_then(|link| emulator.meters.get(link as usize));
+                let link = flow.row.link.and_then(|link| emulator.meters.get(link as usize));
                 json!({
                     "name": traffic.flow_name(*at),
                     "link": link.map(|link| &link.name),
                     "throughput_bps": *bytes as f64 * 8.0 / seconds,
-                    "drops": flow.totals.drops.iter().sum::<u64>(),
+                    "drops": flow.row.totals.drops.iter().sum::<u64>(),
                 })
             })
             .collect();

@@ -6,7 +6,7 @@ use crate::gate::{Gate, Tun};
 use crate::hosts::shared::{FIRST_PORT, Shared};
 use crate::hosts::socket::Settings;
 use crate::hosts::{Hosts, Left as HostsLeft, RECEIVES, SENDS};
-use crate::ledger::{About, Flow, Ledger};
+use crate::ledger::{Flow, Ledger};
 use crate::namespace::{Losses, Namespace, NamespaceSpec};
 use crate::packet::{Entry, Packet};
 use crate::pump::{Clock, Drive, Pump};
@@ -14,6 +14,7 @@ use crate::shell::PEERS;
 use crate::tuples::packet;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_lab::replay::packet::{Whose, decode};
+use sluicegate_netsim::counters::FlowRow;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{End, FlowPlan, Hop, Plan, hosts, owner};
 use sluicegate_tcp::params::Algorithm;
@@ -111,10 +112,9 @@ impl Traffic for Planned {
 
     fn settle(&mut self, ledger: &mut Ledger) {
         for (flow, faring) in ledger.flows.iter_mut().zip(self.shared.farings()) {
-            if flow.received.is_some() {
-                flow.received = Some(faring.received);
-            }
-            flow.completion = faring.completed.map(|time| time.since(flow.about.start));
+            let row = &mut flow.row;
+            row.received = row.received.map(|_| faring.received);
+            row.completion = faring.completed.map(|time| time.since(row.start));
             flow.retransmissions[0] = faring.retransmissions;
             flow.congestion = faring.congestion;
         }
@@ -203,7 +203,7 @@ impl Testbed {
         let monitored: Vec<bool> = plan.links.iter().map(|link| link.monitored).collect();
         let mut algorithms = Names::default();
         for (flow, settings) in plan.flows.iter().zip(&settings) {
-            let about = About {
+            let row = FlowRow {
                 group: flow.group,
                 kind: flow.source.kind(),
                 algorithm: settings.as_ref().map_or("", |settings| algorithms.of(&settings.algorithm)),
@@ -213,10 +213,10 @@ impl Testbed {
                 }),
                 start: flow.start,
                 base_rtt: plan.base_rtt(flow, &spans),
+                received: flow.source.way().is_none().then_some(0),
+                ..FlowRow::default()
             };
-            let mut row = Flow::new(about);
-            row.received = flow.source.way().is_none().then_some(0);
-            ledger.flows.push(row);
+            ledger.flows.push(Flow { row, ..Flow::default() });
         }
         let Plan { links, lines, flows, seed, warmup, duration, .. } = plan;
         let mut emulator = Emulator::new(links, &lines, seed, ledger);

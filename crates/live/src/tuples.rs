@@ -1,13 +1,14 @@
 //! Flows as they appear, told apart by addresses, protocol and ports, as a real queue does.
 
 use crate::driven::Traffic;
-use crate::ledger::{About, Flow, Ledger, name_of};
+use crate::ledger::{Flow, Ledger, name_of};
 use crate::packet::{Entry, Seen};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Flows;
 use sluicegate_lab::replay::layers::Other;
 use sluicegate_lab::replay::packet::{Decoded, Whose, decode};
 use sluicegate_lab::replay::warnings;
+use sluicegate_netsim::counters::FlowRow;
 use std::net::IpAddr;
 
 /// The traffic of whoever sends, each direction over a way of its own.
@@ -53,8 +54,8 @@ impl Tuples {
             Some(_) => "ip",
             None => "other",
         };
-        let about = About { group: gate as u32, kind, start: now, ..About::default() };
-        ledger.flows.push(Flow::new(about));
+        let row = FlowRow { group: gate as u32, kind, start: now, ..FlowRow::default() };
+        ledger.flows.push(Flow { row, ..Flow::default() });
         ledger.flows.len() as u32 - 1
     }
 }

@@ -53,6 +53,48 @@ impl FlowTotals {
         self.delays.record(delay.0);
     }
 
+    /// A packet of its data that reached a monitored queue at `queued` goes to the transmitter; the window began at `window`.
+    #[inline(always)]
+    pub fn start(&mut self, queued: Time, marked: bool, now: Time, window: Time) {
+        self.leave(queued, now, window);
+        if marked {
+            *(if queued >= window { &mut self.marked } else { &mut self.earlier[1] }) += 1;
+        }
+    }
+
+    /// Or it is dropped.
+    pub fn drop(&mut self, queued: Time, reason: DropReason, now: Time, window: Time) {
+        self.leave(queued, now, window);
+        *(if queued >= window { &mut self.drops[reason as usize] } else { &mut self.earlier[0] }) += 1;
+    }
+
+    /// Or it leaves the queue in another way, or is in it still when a run ends.
+    #[inline(always)]
+    pub fn leave(&mut self, queued: Time, now: Time, window: Time) {
+        self.queueing = self.queueing + now.since(queued.max(window));
+    }
+
+    /// It has been lost on the wire behind the queue.
+    pub fn lose(&mut self, queued: Time, window: Time) {
+        *(if queued >= window { &mut self.lost } else { &mut self.earlier[2] }) += 1;
+    }
+
+    /// What samples look at: bytes delivered; packets that reached links under study, were dropped there, marked there, lost
+    /// on their wires; how often its sender cut its window.
+    #[must_use]
+    pub fn counted(&self, cuts: u64) -> [u64; 6] {
+        let [drops, marked, lost] = self.earlier;
+        let drops = drops + self.drops.iter().sum::<u64>();
+        [self.delivered[1], self.arrivals, drops, marked + self.marked, lost + self.lost, cuts]
+    }
+
+    /// What it had counted when the measured window began, and its receiver had handed on so many bytes.
+    #[must_use]
+    pub fn past(&self, received: u64) -> Past {
+        let [_, arrivals, drops, _, lost, _] = self.counted(0);
+        Past { delivered: self.delivered, arrivals: [arrivals, drops + lost], received }
+    }
+
     /// Counts what another flow has counted as well.
     pub fn add(&mut self, other: &FlowTotals) {
         let pairs =
@@ -294,7 +336,7 @@ pub struct RecentShare {
 }
 
 /// A flow over the measured window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct FlowRow {
     pub group: u32,

@@ -9,6 +9,7 @@
 //! | [`endpoints`] | what sends and receives at the ends of a flow |
 //! | [`network`] | links, delay lines, paths, and the packets on their way |
 //! | [`engine`] | simulated time: what happens next, and in which order at equal times |
+//! | [`meter`] | samples of links and flows, the same where packets are real |
 //! | [`counters`] | what is counted, and the rows of results |
 //! | [`plan`] | a network and its flows, ready to run |
 //! | [`source`] | what the flows send: the declarations of the sources |
@@ -17,6 +18,7 @@ pub mod builder;
 pub mod counters;
 pub mod endpoints;
 pub mod engine;
+pub mod meter;
 pub mod network;
 pub mod plan;
 pub mod probes;

@@ -3,13 +3,14 @@
 mod outcome;
 mod recent_shares;
 
-use crate::counters::{FlowSample, FlowTotals, Occupancy, Past, Positions, QueueSample, StateSample, SummaryStats};
+use crate::counters::{FlowSample, FlowTotals, Occupancy, Past, Positions, QueueSample, StateSample};
 use crate::endpoints::Endpoints;
 use crate::endpoints::flow::Before;
+use crate::meter::{LastRead, LinkMeter};
 use crate::network::packet::SimPacket;
 use crate::plan::Plan;
 use crate::workloads::Workloads;
-use sluicegate_base::{Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::connection::SendCounters;
 
 /// What the probes have seen.
@@ -18,14 +19,10 @@ pub struct Probes {
     pub interval: Span,
     /// Whether samples are kept as series.
     pub series: bool,
-    /// The disciplines' averages, by link.
-    averages: Vec<SummaryStats>,
-    /// What `Link::found` gave at the last sample, by link.
-    found: Vec<[u64; 2]>,
-    /// When the last sample was, and what `Link::carried` gave then, by link.
-    carried: Vec<(Time, u128)>,
+    /// What is kept of each link.
+    meters: Vec<LinkMeter>,
     /// What `counted` gave at the last sample, by flow; none without series.
-    counted: Vec<[u64; 6]>,
+    counted: Vec<LastRead<6>>,
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
     state: Vec<StateSample>,
@@ -45,10 +42,8 @@ impl Probes {
         Probes {
             interval: plan.sample,
             series: plan.series,
-            averages: vec![SummaryStats::default(); plan.links.len()],
-            found: vec![[0; 2]; plan.links.len()],
-            carried: vec![(Time::ZERO, 0); plan.links.len()],
-            counted: vec![[0; 6]; flows],
+            meters: vec![LinkMeter::default(); plan.links.len()],
+            counted: vec![LastRead::default(); flows],
             queue: Vec::new(),
             occupancy: Vec::new(),
             state: Vec::new(),
@@ -66,7 +61,7 @@ impl Probes {
         let counters: Vec<Before> = flows.map(of_flow).collect();
         let sampled = self.counted.len();
         let network = &workloads.ends.network;
-        let before: Vec<[u64; 2]> = network.links.iter().map(|link| link.found()).collect();
+        self.meters.iter_mut().zip(&network.links).for_each(|(meter, link)| meter.begin_window(&link.port));
         let counted = |network: &crate::network::Network| {
             let flows = network.flows.iter().zip(&counters).take(sampled);
             flows.map(|(flow, before)| counted(flow, &before.senders)).collect::<Vec<_>>()
@@ -75,12 +70,8 @@ impl Probes {
         workloads.begin_window();
         workloads.ends.network.begin_window(start);
         let network = &workloads.ends.network;
-        self.averages.fill(SummaryStats::default());
-        for (found, (link, before)) in self.found.iter_mut().zip(network.links.iter().zip(before)) {
-            *found = changes(link.found(), changes(before, *found));
-        }
-        for (sampled, (now, before)) in self.counted.iter_mut().zip(counted(network).into_iter().zip(flows_before)) {
-            *sampled = changes(now, changes(before, *sampled));
+        for (last, (now, before)) in self.counted.iter_mut().zip(counted(network).into_iter().zip(flows_before)) {
+            last.restart(before, now);
         }
         if start > Time::ZERO {
             workloads.ends.before = counters;
@@ -104,10 +95,7 @@ impl Probes {
     fn sample_link(&mut self, workloads: &Workloads, at: usize) -> u64 {
         let (link, time) = (&workloads.ends.network.links[at], workloads.ends.now());
         let port = &link.port;
-        let average = port.average();
-        if let Some(average) = average {
-            self.averages[at].add(average);
-        }
+        let sample = self.meters[at].sample(at as u32, port, link.course.as_deref(), time);
         let (mut work, link_at, held) = (0, at as u32, port.len());
         let from = self.positions.flows.len();
         if held > 0 && self.positions_left >= held {
@@ -119,20 +107,7 @@ impl Probes {
         if !self.series {
             return work;
         }
-        let [found, arrivals] = changes(link.found(), self.found[at]);
-        self.found[at] = link.found();
-        let carried = (time, link.carried(time));
-        let (since, before) = std::mem::replace(&mut self.carried[at], carried);
-        let rate = (carried.1 - before).checked_div(u128::from(time.since(since).0));
-        self.queue.push(QueueSample {
-            time,
-            link: link_at,
-            packets: held,
-            bytes: port.queue().bytes(),
-            average: average.unwrap_or(f64::NAN),
-            found: found as f64 / arrivals as f64,
-            rate: rate.map_or(port.rate(), |rate| Rate(rate as u64)),
-        });
+        self.queue.push(sample);
         work += held + self.census.len() as u64;
         let (before, state, flows) = (self.state.len(), &mut self.state, self.census.len());
         port.state(&mut |flow, name, value| {
@@ -158,21 +133,10 @@ impl Probes {
 
     fn sample_flows(&mut self, workloads: &Workloads) {
         let (ends, time) = (&workloads.ends, workloads.ends.now());
-        for (at, sampled) in self.counted.iter_mut().enumerate() {
-            let counted = counted(&ends.network.flows[at], &workloads.counters(at as u32));
-            let [bytes, arrivals, drops, marked, lost, cuts] = changes(counted, *sampled);
-            *sampled = counted;
-            self.flow_series.push(FlowSample {
-                time,
-                flow: at as u32,
-                throughput_bps: bytes as f64 * 8.0 / self.interval.as_secs(),
-                congestion: ends.congestion(at as u32),
-                arrivals: arrivals as u32,
-                drops: drops as u32,
-                marked: marked as u32,
-                lost: lost as u32,
-                cuts: cuts as u32,
-            });
+        let seconds = self.interval.as_secs();
+        for (last, at) in self.counted.iter_mut().zip(0..) {
+            let changes = last.changes(counted(&ends.network.flows[at as usize], &workloads.counters(at)));
+            self.flow_series.push(FlowSample::new(time, at, seconds, ends.congestion(at), changes));
         }
     }
 }
@@ -180,23 +144,12 @@ impl Probes {
 /// What a flow has counted until now.
 fn past(ends: &Endpoints, flow: u32) -> Past {
     let totals = &ends.network.flows[flow as usize];
-    let [drops, _, lost] = totals.earlier;
-    let drops = drops + lost + totals.lost + totals.drops.iter().sum::<u64>();
-    let received = ends.received(flow, totals).unwrap_or(0);
-    Past { delivered: totals.delivered, arrivals: [totals.arrivals, drops], received }
+    totals.past(ends.received(flow, totals).unwrap_or(0))
 }
 
-/// What samples look at: bytes delivered; packets that reached links under study, were dropped there, marked there, lost on
-/// their wires; windows cut, by these counters of its sender or senders.
+/// What samples look at, windows cut by these counters of its sender or senders.
 fn counted(totals: &FlowTotals, senders: &SendCounters) -> [u64; 6] {
     let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
     let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
-    let [drops, marked, lost] = totals.earlier;
-    let drops = drops + totals.drops.iter().sum::<u64>();
-    [totals.delivered[1], totals.arrivals, drops, marked + totals.marked, lost + totals.lost, cuts]
-}
-
-/// How much each of some counters, which may have started anew, has changed.
-fn changes<const N: usize>(now: [u64; N], before: [u64; N]) -> [u64; N] {
-    core::array::from_fn(|at| now[at].wrapping_sub(before[at]))
+    totals.counted(cuts)
 }

@@ -107,7 +107,7 @@ impl Counters {
 
     /// A packet that arrived at `arrived` leaves the queue, or is still in it when a run ends.
     #[inline]
-    pub fn leave(&mut self, arrived: Time, now: Time) {
+    pub(crate) fn leave(&mut self, arrived: Time, now: Time) {
         self.queueing = self.queueing + now.since(arrived.max(self.window));
     }
 }

@@ -472,6 +472,14 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         self.queue.state(visit);
     }
 
+    /// What it has counted until now, with the time that those in the queue have spent there.
+    #[must_use]
+    pub fn counters_until(&self, now: Time) -> Counters {
+        let mut counters = self.counters.clone();
+        self.for_each(&mut |packet| counters.leave(packet.arrived(), now));
+        counters
+    }
+
     /// Calls `visit` for every packet in the queue, from the head to the tail.
     pub fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.queue.for_each(visit);

@@ -270,8 +270,7 @@ impl<S: Sink> Link<S> {
     /// What has been counted until `now`, what each flow has met, and where packets went.
     pub fn finish(self, now: Time) -> (Crossed, Flows, S) {
         let port = self.port();
-        let (mut counters, left) = (port.counters.clone(), port.holds().iter().sum());
-        port.for_each(&mut |packet| counters.leave(packet.arrived, now));
+        let (counters, left) = (port.counters_until(now), port.holds().iter().sum());
         let Recorder { flows, mut crossed, sink, .. } = self.recorder;
         (crossed.most, crossed.queued, crossed.left) = (counters.max_packets, counters.queueing, left);
         (crossed, flows, sink)

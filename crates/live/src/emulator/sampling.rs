@@ -1,10 +1,11 @@
 //! Samples of links and flows, and results, in the rows of the simulator's.
 
 use super::Emulator;
-use crate::ledger::{SAMPLES, SERIES};
-use sluicegate_base::{Rate, Time};
+use crate::ledger::{Flow, SAMPLES, SERIES};
+use sluicegate_base::Time;
 use sluicegate_netsim::Outcome;
-use sluicegate_netsim::counters::{FlowRow, FlowSample, LinkRow, Past, QueueSample};
+use sluicegate_netsim::counters::{FlowRow, FlowSample, LinkRow, QueueSample};
+use sluicegate_netsim::meter::mean_rate;
 
 impl Emulator {
     /// When the next sample is due.
@@ -17,49 +18,16 @@ impl Emulator {
     pub fn sample(&mut self, now: Time) {
         let Emulator { paths, meters, ledger, .. } = self;
         let time = ledger.due;
-        let links = paths.links.iter().zip(meters).enumerate();
-        for (at, (link, meter)) in links.filter(|(_, (_, meter))| meter.monitored) {
-            let port = &link.port;
-            let average = port.average();
-            if let Some(average) = average {
-                meter.average.add(average);
-            }
-            let found = [port.counters.found, port.counters.arrivals];
-            let [sum, arrivals] = [0, 1].map(|at| found[at].wrapping_sub(meter.found[at]));
-            let carried = link.course.as_ref().map(|course| course.carried(now));
-            let rate = carried.and_then(|carried| {
-                let since = u128::from(now.since(ledger.last).0);
-                (carried - std::mem::replace(&mut meter.carried, carried)).checked_div(since)
-            });
-            meter.found = found;
-            ledger.queue.push(QueueSample {
-                time,
-                link: at as u32,
-                packets: port.len(),
-                bytes: port.queue().bytes(),
-                average: average.unwrap_or(f64::NAN),
-                found: sum as f64 / arrivals as f64,
-                rate: rate.map_or(port.rate(), |rate| Rate(rate as u64)),
-            });
+        let links = paths.links.iter().zip(meters).zip(0..);
+        for ((link, metered), at) in links.filter(|((_, metered), _)| metered.monitored) {
+            let sample = metered.meter.sample(at, &link.port, link.course.as_ref(), now);
+            ledger.queue.push(QueueSample { time, ..sample });
         }
         let seconds = now.since(ledger.last).as_secs().max(1e-9);
         for (at, flow) in ledger.flows.iter_mut().enumerate() {
-            let counted = flow.counted();
-            let [bytes, arrivals, drops, marked, lost] =
-                std::array::from_fn(|at| counted[at].wrapping_sub(flow.sampled[at]));
-            flow.sampled = counted;
-            if ledger.idle || (at < SERIES && bytes + arrivals + drops > 0) {
-                ledger.flow_series.push(FlowSample {
-                    time,
-                    flow: at as u32,
-                    throughput_bps: bytes as f64 * 8.0 / seconds,
-                    congestion: flow.congestion,
-                    arrivals: arrivals as u32,
-                    drops: drops.saturating_sub(lost) as u32,
-                    marked: marked as u32,
-                    lost: lost as u32,
-                    cuts: 0,
-                });
+            let changes = flow.sampled.changes(flow.row.totals.counted(0));
+            if ledger.idle || (at < SERIES && changes != [0; 6]) {
+                ledger.flow_series.push(FlowSample::new(time, at as u32, seconds, flow.congestion, changes));
             }
         }
         ledger.last = now;
@@ -75,25 +43,19 @@ impl Emulator {
     /// The measured window begins: everything is counted anew.
     pub fn begin_window(&mut self, now: Time) {
         self.ledger.window = now;
-        for (link, meter) in self.paths.links.iter_mut().zip(&mut self.meters) {
+        for (link, metered) in self.paths.links.iter_mut().zip(&mut self.meters) {
+            metered.meter.begin_window(&link.port);
             link.port.counters.begin_window(now);
-            (meter.delays[0], meter.lost, meter.average, meter.found) = Default::default();
+            (metered.delays[0], metered.lost) = Default::default();
             if let Some(course) = &mut link.course {
                 course.begin_window(now);
             }
         }
-        for flow in &mut self.ledger.flows {
-            let counted = flow.counted();
-            let totals = std::mem::take(&mut flow.totals);
-            flow.past = Past {
-                delivered: totals.delivered,
-                arrivals: [totals.arrivals, counted[2]],
-                received: flow.received.unwrap_or(0),
-            };
-            // What the series count goes on from here.
-            let now = flow.counted();
-            flow.sampled = std::array::from_fn(|at| now[at].wrapping_sub(counted[at].wrapping_sub(flow.sampled[at])));
-            flow.retransmissions[1] = flow.retransmissions[0];
+        for Flow { row, sampled, retransmissions, .. } in &mut self.ledger.flows {
+            let totals = std::mem::take(&mut row.totals);
+            row.past = totals.past(row.received.unwrap_or(0));
+            sampled.restart(totals.counted(0), [0; 6]);
+            retransmissions[1] = retransmissions[0];
         }
     }
 
@@ -101,47 +63,34 @@ impl Emulator {
     #[must_use]
     pub fn outcome(&self, now: Time) -> Outcome {
         let Emulator { paths, meters, ledger, .. } = self;
-        let monitored = paths.links.iter().zip(meters).enumerate().filter(|(_, (_, meter))| meter.monitored);
-        let links = monitored.map(|(at, (link, meter))| {
-            let mut counters = link.port.counters.clone();
-            link.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
-            LinkRow {
-                index: at as u32,
-                name: meter.name.clone(),
-                rate: link.course.as_ref().map_or(link.port.rate(), |course| course.mean(now)),
-                discipline: meter.discipline.clone(),
-                counters,
-                delays: meter.delays[0].clone(),
-                average: meter.average,
-                lost: meter.lost,
-            }
-        });
-        let links = links.collect();
-        let flows = ledger.flows.iter().map(|flow| {
-            let about = &flow.about;
-            FlowRow {
-                group: about.group,
-                kind: about.kind,
-                algorithm: about.algorithm,
-                link: about.link,
-                start: about.start,
-                base_rtt: about.base_rtt,
-                completion: flow.completion,
-                totals: flow.totals.clone(),
-                retransmissions: flow.retransmissions[0] - flow.retransmissions[1],
-                timeouts: 0,
-                fast_retransmits: 0,
-                mark_responses: 0,
-                recent: None,
-                quench_responses: 0,
-                received: flow.received,
-                past: flow.past,
-            }
-        });
+        let of_flow = |flow: &Flow| FlowRow {
+            retransmissions: flow.retransmissions[0] - flow.retransmissions[1],
+            ..flow.row.clone()
+        };
+        let mut flows: Vec<FlowRow> = ledger.flows.iter().map(of_flow).collect();
+        let mut links = Vec::new();
+        for ((link, metered), at) in paths.links.iter().zip(meters).zip(0..).filter(|((_, of), _)| of.monitored) {
+            link.port.for_each(&mut |packet| {
+                let entry = self.entry(packet.frame);
+                if entry.data {
+                    flows[entry.flow as usize].totals.leave(packet.arrived, now, ledger.window);
+                }
+            });
+            links.push(LinkRow {
+                index: at,
+                name: metered.name.clone(),
+                rate: mean_rate(&link.port, link.course.as_ref(), now),
+                discipline: metered.discipline.clone(),
+                counters: link.port.counters_until(now),
+                delays: metered.delays[0].clone(),
+                average: metered.meter.average,
+                lost: metered.lost,
+            });
+        }
         Outcome {
             window: now.since(ledger.window),
             whole: now.since(Time::ZERO),
-            flows: flows.collect(),
+            flows,
             links,
             queue: ledger.queue.clone(),
             flow_series: ledger.flow_series.clone(),

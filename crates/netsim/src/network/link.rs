@@ -110,19 +110,6 @@ impl Link {
         monitor.senders = vec![Vec::new(); proportional.groups()];
         monitor.proportional = proportional;
     }
-
-    /// The bits times 10⁹ that it could have carried from the start until now.
-    #[must_use]
-    pub fn carried(&self, now: Time) -> u128 {
-        let constant = || u128::from(self.port.rate().0) * u128::from(now.0);
-        self.course.as_ref().map_or_else(constant, |course| course.carried(now))
-    }
-
-    /// The packets that arrivals have found in the queue, summed, and the arrivals.
-    #[must_use]
-    pub fn found(&self) -> [u64; 2] {
-        [self.port.counters.found, self.port.counters.arrivals]
-    }
 }
 
 impl Monitor {
@@ -231,14 +218,10 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
             return;
         }
         let now = self.shared.engine.now();
-        let delay = now.since(packet.queued);
-        self.monitor.delays.record(delay.0);
+        self.monitor.delays.record(now.since(packet.queued).0);
         if packet.to == End::Receiver {
-            let (totals, window) = (&mut self.shared.flows[packet.flow as usize], self.shared.window);
-            let counted = packet.queued >= window;
-            totals.queueing = totals.queueing + if counted { delay } else { now.since(window) };
+            self.shared.flows[packet.flow as usize].start(packet.queued, packet.marked, now, self.shared.window);
             if packet.marked {
-                *(if counted { &mut totals.marked } else { &mut totals.earlier[1] }) += 1;
                 self.monitor.remember(packet, None);
             }
         }
@@ -261,13 +244,8 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
                 totals.drops_elsewhere += 1;
                 return;
             }
-            if packet.queued >= *window {
-                totals.drops[reason as usize] += 1;
-            } else {
-                totals.earlier[0] += 1;
-            }
+            totals.drop(packet.queued, reason, engine.now(), *window);
             self.monitor.remember(&packet, Some(reason));
-            totals.queueing = totals.queueing + engine.now().since(packet.queued.max(*window));
         }
     }
 
@@ -325,11 +303,10 @@ impl Sink<'_> {
         }
         if packet.to == End::Receiver {
             let totals = &mut flows[packet.flow as usize];
-            *match (self.monitor.monitored, queued >= *window) {
-                (false, _) => &mut totals.drops_elsewhere,
-                (true, true) => &mut totals.lost,
-                (true, false) => &mut totals.earlier[2],
-            } += 1;
+            match self.monitor.monitored {
+                true => totals.lose(queued, *window),
+                false => totals.drops_elsewhere += 1,
+            }
         }
         packets.discard(place);
     }

@@ -2,6 +2,7 @@
 
 use super::Probes;
 use crate::counters::{FlowRow, FlowTotals, LinkRow, Outcome};
+use crate::meter::mean_rate;
 use crate::network::packet::PacketPool;
 use crate::plan::Hop;
 use crate::workloads::Workloads;
@@ -36,28 +37,25 @@ impl Probes {
     }
 
     /// Everything but series, with what each flow has counted.
-    fn rows(&self, workloads: &Workloads, totals: Vec<FlowTotals>) -> Outcome {
+    fn rows(&self, workloads: &Workloads, mut totals: Vec<FlowTotals>) -> Outcome {
         let ends = &workloads.ends;
         let (network, now) = (&ends.network, ends.now());
         let start = network.window;
-        let mut queueing = vec![0; ends.flows.len()];
         let mut links = Vec::new();
         for (at, link) in network.links.iter().enumerate().filter(|(_, link)| link.monitor.monitored) {
-            let mut counters = link.port.counters.clone();
-            link.port.queue().for_each(&mut |packet| {
-                counters.leave(packet.queued, now);
+            link.port.for_each(&mut |packet| {
                 if packet.to == crate::network::packet::End::Receiver {
-                    queueing[packet.flow as usize] += now.since(packet.queued.max(start)).0;
+                    totals[packet.flow as usize].leave(packet.queued, now, start);
                 }
             });
             links.push(LinkRow {
                 index: at as u32,
                 name: link.name.clone(),
-                rate: link.course.as_ref().map_or(link.port.rate(), |course| course.mean(now)),
+                rate: mean_rate(&link.port, link.course.as_deref(), now),
                 discipline: link.discipline.clone(),
-                counters,
+                counters: link.port.counters_until(now),
                 delays: link.monitor.delays.clone(),
-                average: self.averages[at],
+                average: self.meters[at].average,
                 lost: link.monitor.lost(),
             });
         }
@@ -66,12 +64,11 @@ impl Probes {
             _ => None,
         };
         let recent = super::recent_shares::recent_shares(network, &totals, &ends.plans);
-        let flows = recent.into_iter().zip(totals).enumerate().map(|(at, (recent, mut totals))| {
+        let flows = recent.into_iter().zip(totals).enumerate().map(|(at, (recent, totals))| {
             let before = ends.before(at as u32);
             let (flow, plan, senders) = (&ends.flows[at], &ends.plans[at], workloads.counters(at as u32));
             let since = |count: fn(&SendCounters) -> u64| count(&senders) - count(&before.senders);
             let received = ends.received(at as u32, &totals);
-            totals.queueing.0 += queueing[at];
             FlowRow {
                 group: plan.group,
                 kind: plan.source.kind(),
