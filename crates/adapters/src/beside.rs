@@ -1,5 +1,7 @@
 //! A download over somebody's transport beside one of Linux's CUBIC, at one bottleneck.
 
+use crate::quic::{self, Control, Received};
+use crate::small_tcp;
 use sluicegate_base::{Rate, Span};
 use sluicegate_netsim::{EndpointPair, NetworkBuilder, Outcome, Sim};
 use sluicegate_tcp::{Host, ProfileName, TcpParams};
@@ -36,6 +38,14 @@ pub fn run(discipline: &str, pair: EndpointPair, seed: u64) -> Result<Outcome, B
     let mut sim = Sim::new(network.build()?);
     while sim.advance(100_000) {}
     Ok(sim.finish())
+}
+
+/// A download without an end over each transport: quinn's with CUBIC and with BBR, and smoltcp's.
+#[must_use]
+pub fn pairs() -> [EndpointPair; 3] {
+    let received = Received::default();
+    let quinn = |control| quic::download(control, u64::MAX, &received);
+    [quinn(Control::Cubic), quinn(Control::Bbr), small_tcp::download(u64::MAX, &received)]
 }
 
 /// What each flow had.

@@ -1,6 +1,10 @@
 //! Other people's transports over our links: they arrive, share as their congestion control says, and repeat.
 
-use sluicegate_adapters::beside::{Part, parts, rows, run};
+#[expect(dead_code)] // its main function, which writes more of the same table
+#[path = "../examples/quic_beside_tcp.rs"]
+mod example;
+
+use sluicegate_adapters::beside::{Part, pairs, parts, rows, run};
 use sluicegate_adapters::quic::{self, Control};
 use sluicegate_adapters::small_tcp;
 use sluicegate_adapters::sockets::drive;
@@ -12,26 +16,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The pair and Linux's CUBIC.
+/// The page with the table of the example.
+const PAGE: &str = include_str!("../../../docs/own-endpoint.md");
+
+/// The pair and Linux's CUBIC, which have their rows in the page.
 fn beside(discipline: &str, pair: EndpointPair) -> [Part; 2] {
     let parts: [Part; 2] = parts(&run(discipline, pair, 1).unwrap()).try_into().unwrap();
-    print!("{}", rows(discipline, &parts));
+    let rows = rows(discipline, &parts);
+    assert!(PAGE.contains(&rows), "docs/own-endpoint.md has not:\n{rows}");
     parts
-}
-
-fn all(received: &quic::Received) -> [EndpointPair; 3] {
-    let endless = |control| quic::download(control, u64::MAX, received);
-    [endless(Control::Cubic), endless(Control::Bbr), small_tcp::download(u64::MAX, received)]
 }
 
 /// CAKE serves flows in turn, so that each has half, less where a sender leaves its queue empty for a while after a cut (CUBIC
 /// goes down to 0.7 of its window, and with as short a queue as here loses up to a tenth of its time's capacity by that).
 #[test]
-fn under_cake_each_has_its_half() {
-    for pair in all(&quic::Received::default()) {
-        let [own, tcp] = beside("cake", pair);
-        assert!((0.45..0.55).contains(&own.share) && (0.45..0.55).contains(&tcp.share), "{own:?} {tcp:?}");
-    }
+fn under_cake_each_has_its_half_in_the_example_and_on_its_page() {
+    let mut said = Vec::new();
+    example::table(&["cake"], &mut said).unwrap();
+    let said = String::from_utf8(said).unwrap();
+    let (head, rows) = said.split_once('\n').unwrap();
+    assert!(PAGE.contains(head) && PAGE.contains(rows), "docs/own-endpoint.md has not:\n{said}");
+    let shares: Vec<f64> = rows.lines().map(|row| row.split_whitespace().nth(2).unwrap().parse().unwrap()).collect();
+    assert!(shares.len() == 6 && shares.iter().all(|share| (45.0..55.0).contains(share)), "{said}");
 }
 
 /// At one queue for all, two flows of the same law and round trip have equal parts in the long run. A minute has some ten cuts of
@@ -96,10 +102,9 @@ fn packets(outcome: &Outcome) -> String {
 /// TLS draws its keys from the system: no length, and so no time, depends on them.
 #[test]
 fn the_same_seed_gives_the_same_packets() {
-    let received = quic::Received::default();
-    for at in 0..3 {
-        let once = |seed| packets(&run("dualpi2", all(&received)[at].clone(), seed).unwrap());
-        assert!(once(1) == once(1), "{:?}", all(&received)[at]);
+    for pair in pairs() {
+        let once = |seed| packets(&run("dualpi2", pair.clone(), seed).unwrap());
+        assert!(once(1) == once(1), "{pair:?}");
     }
 }
 
