@@ -23,7 +23,7 @@ from sluicegate.learn.write import text as text_of
 from sluicegate.learn.write import write
 
 INSIDE = "172.16.0.0/12"
-FLOWS = """
+OFFICE = """
 [[flows]]
 kind = "tcp"
 count = 4
@@ -34,6 +34,8 @@ kind = "udp"
 rate = "64 kbit/s"
 packet_size = "200 B"
 count = 2
+"""
+FLOWS = f"""{OFFICE}
 [[flows]]
 name = "backup"
 kind = "udp"

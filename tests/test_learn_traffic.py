@@ -10,6 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
+from test_learn import INSIDE, OFFICE, captured
 
 import sluicegate as sg
 from sluicegate.learn import services, sightings
@@ -18,20 +19,9 @@ from sluicegate.learn.model import Learnt
 from sluicegate.learn.traffic import Group
 from sluicegate.learn.write import text, write
 
-INSIDE = "172.16.0.0/12"
 NETWORK = '[network]\nrate = "20 Mbit/s"\ndelay = "5 ms"\n'
 TAIL = '[queue]\ndiscipline = "drop_tail"\nlimit = 100\n'
 CODEL = '[queue]\ndiscipline = "codel"\necn = true\n'
-
-
-def captured(folder: Path, scenario: str) -> list[Path]:
-    """Captures before and behind the queue, and of the way back."""
-    places = {
-        link: folder / f"{link.replace('/', '-')}.pcapng"
-        for link in ("bottleneck/arrivals", "bottleneck", "bottleneck/back")
-    }
-    sg.simulate(scenario, pcap=places, progress=False)
-    return list(places.values())
 
 
 def learnt(folder: Path, scenario: str, places: int = 3) -> Learnt:
@@ -204,16 +194,7 @@ def test_transfers_over_quic_react(tmp_path: Path) -> None:
     assert (group.name, group.kind, group.down, group.keys["packet_size"]) == ("QUIC downloads", "tcp", True, "1280 B")
 
 
-LONG = """
-[[flows]]
-kind = "tcp"
-count = 4
-rtts = ["30 ms", "45 ms"]
-[[flows]]
-name = "voip"
-kind = "udp"
-rate = "64 kbit/s"
-packet_size = "200 B"
+LONG = f"""{OFFICE}
 [[flows]]
 kind = "connections"
 arrivals = 5
