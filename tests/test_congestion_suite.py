@@ -166,6 +166,7 @@ def test_the_page_has_controllers_and_what_is_asked(made: tuple[sg.Evaluation, P
     ("given", "why"),
     [
         ("cubik", 'not known; did you mean "cubic"'),
+        ("my_own", "mine.rs:MyControl, mine.py:my_ends, quinn:bbr"),
         ("cubic,cubic", "listed twice"),
         ("cubic:initial_window", "must be KEY=VALUE"),
         ("cubic:nothing=3", "nothing"),
@@ -292,7 +293,7 @@ def bounds(text: str, tmp_path: Path, label: str = "cubic") -> list[budgets.Budg
     path = tmp_path / "budgets.toml"
     path.write_text(text)
     suite, scenarios, _, given, _ = planned(label, SUITE.name, only=["rate-100m"], settings=TINY)
-    return budgets.read(path, suite, scenarios, given)
+    return budgets.read(path, suite, scenarios, given, TINY)[0]
 
 
 def test_bounds_are_read_in_the_units_of_metrics(tmp_path: Path) -> None:
@@ -321,9 +322,11 @@ def test_a_slow_start_that_is_broken_is_caught_by_its_budget(sluicegate: Program
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ('scenario = "rate-100m"', 'scenario = "rate-1m"', 'scenario = "rate-1m": is not run'),
+        ('scenario = "rate-100m"', 'scenario = "rate-1x"', 'scenario = "rate-1x": no scenario of congestion-control'),
+        ('scenario = "rate-100m"', 'scenario = "rate-1m"', "no budget is of a scenario that is run"),
         ('point = "1 BDP"', 'point = "2 BDP"', "no point of rate-100m"),
         ('of = "under test"', 'of = "mine"', 'budget 1: of = "mine"'),
+        ('of = "under test"', 'of = "link reverse"', 'of = "link reverse": nothing in rate-100m'),
         ('metric = "goodput_bps"', 'metric = "goodput"', 'did you mean "goodput_bps"'),
         ('at_least = "90 Mbit/s"', 'at_least = "90 MB"', "must be a number in Mbit/s or kbit/s or Gbit/s"),
         ('at_least = "90 Mbit/s"', "", "one of at_least and at_most"),
@@ -336,6 +339,26 @@ def test_a_wrong_budget_names_its_place(old: str, new: str, why: str, tmp_path: 
     text = BUDGET.split("\n\n")[0].replace(old, new)
     with pytest.raises(sg.ScenarioError, match=why.replace("(", r"\(")):
         bounds(text, tmp_path)
+
+
+def test_budgets_of_scenarios_that_do_not_run_are_checked_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "budgets.toml"
+    path.write_text(BUDGET + BUDGET.replace("rate-100m", "rate-1g"))
+    suite, scenarios, _, given, _ = planned("cubic", SUITE.name, only=["rate-100m"], settings=TINY)
+    found, left_out = budgets.read(path, suite, scenarios, given, TINY)
+    assert ([each.scenario for each in found], left_out) == (["rate-100m"] * 2, 2)
+
+
+def test_other_links_and_control_packets_have_names_before_anything_runs(tmp_path: Path) -> None:
+    """Of the suite for disciplines, whose scenario with traffic both ways has several links under study."""
+    path = tmp_path / "budgets.toml"
+    entry = '[[budget]]\nscenario = "both-ways"\nof = "{}"\nmetric = "loss_ratio"\nat_most = "5 %"\n'
+    suite, scenarios, settings, given, _ = planned("choke", only=["both-ways"], quick=True)
+    path.write_text("".join(map(entry.format, ("link reverse", "SYNs, link", "ACKs, link reverse"))))
+    assert len(budgets.read(path, suite, scenarios, given, settings)[0]) == 3
+    path.write_text(entry.format("SYNs, link revers"))
+    with pytest.raises(sg.ScenarioError, match='did you mean "SYNs, link reverse"'):
+        budgets.read(path, suite, scenarios, given, settings)
 
 
 def test_a_number_without_a_value_keeps_no_budget() -> None:

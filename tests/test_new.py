@@ -88,7 +88,7 @@ def test_calls_are_voice_where_video_would_take_most_of_the_line() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["hom"], 'hom: did you mean "home"?'),
+        (["hom"], 'hom: no such kind; did you mean "home"?'),
         (["home"], '--down: say the rate of the download, such as --down "100 Mbit/s"'),
         (["home", "--access", "lte"], "--up: say the rate of the upload"),
         (["home", "--down", "100 Mbit/s", "--up", "20"], "--up = 20: must be a rate with its unit"),

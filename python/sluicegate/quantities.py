@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "B": 1}
@@ -29,6 +29,17 @@ flows = [{ kind = "udp", rate = "1 Mbit/s" }]
 run = { duration = "1 s" }
 """
 """A scenario that the core reads a single value in."""
+
+
+def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """The end of a message about a name that is none of those known: the nearest of them, or else `otherwise`, which is
+    all of them unless given."""
+    from difflib import get_close_matches
+
+    names = list(dict.fromkeys(known))
+    near = get_close_matches(given, names, 1)
+    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(names)}" if otherwise is None else otherwise
+    return hint and f"; {hint}"
 
 
 def toml_text(value: object) -> str:

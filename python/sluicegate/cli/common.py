@@ -259,14 +259,6 @@ def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue
         raise Refusal(str(error)) from None
 
 
-def nearest(given: str, known: list[str]) -> str:
-    """The nearest of the known names as a question, or all of them."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(given, known, 1)
-    return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
-
-
 def progress_bar(quiet: bool) -> AbstractContextManager[Update | None]:
     """A bar on a terminal's standard error, as a function to call with done, total and a text; None elsewhere."""
     return bar(False if quiet else None)

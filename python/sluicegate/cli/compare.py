@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..quantities import did_you_mean
 from . import real_packets
 from .common import (
     MOST_SEEDS,
@@ -26,7 +27,6 @@ from .common import (
     answers,
     app,
     many_runs,
-    nearest,
     parse_sets,
 )
 
@@ -155,10 +155,10 @@ def asked(groups: list[str] | None, metrics: list[str] | None, known: Sequence[s
     known, groups, metrics = (list(dict.fromkeys(names or [])) for names in (known, groups, metrics))
     for name in groups:
         if name not in known:
-            raise Refusal(f"--group {name}: no such group; {nearest(name, known)}")
+            raise Refusal(f"--group {name}: no such group{did_you_mean(name, known)}")
     for word in metrics:
         if word not in GROUP and word not in LINK:
-            raise Refusal(f"--metric {word}: no such quantity; {nearest(word, [*GROUP, *LINK])}")
+            raise Refusal(f"--metric {word}: no such quantity{did_you_mean(word, [*GROUP, *LINK])}")
     return Wanted(
         groups or known,
         [word for word in metrics or USUAL if word in GROUP],

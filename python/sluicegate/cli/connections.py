@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Quiet, Refusal, answers, app, nearest
+from ..quantities import did_you_mean
+from .common import Json, Quiet, Refusal, answers, app
 
 FORMATS = ["original", "alternate"]
 
@@ -42,7 +43,7 @@ def connections(
     from ..traffic.connections import vectors
 
     if format is not None and format not in FORMATS:
-        raise Refusal(f"--format {format}: no such format; {nearest(format, FORMATS)}")
+        raise Refusal(f"--format {format}: no such format{did_you_mean(format, FORMATS)}")
     if out is not None and format is None:
         raise Refusal("-o: say in which format: --format original or --format alternate")
     found = vectors(file)

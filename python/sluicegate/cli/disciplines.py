@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .common import Json, Refusal, answers, app, nearest, print_table, print_text
+from ..quantities import did_you_mean
+from .common import Json, Refusal, answers, app, print_table, print_text
 
 
 @app.command(short_help="List the queue disciplines, or explain one.")
@@ -22,7 +23,7 @@ def disciplines(
     known: list[dict[str, Any]] = json.loads(_core.declarations())["disciplines"]
     chosen = known if name is None else [d for d in known if d["name"] == name]
     if not chosen:
-        raise Refusal(f"{name}: no such discipline; {nearest(str(name), [d['name'] for d in known])}")
+        raise Refusal(f"{name}: no such discipline{did_you_mean(str(name), [d['name'] for d in known])}")
     if as_json:
         print(json.dumps(chosen, indent=2, ensure_ascii=False))
     elif name is None:

@@ -143,7 +143,7 @@ def evaluate(
         pairs = parse_sets(sets)
         with catch_warnings(action="ignore"):  # told once, by the run
             chosen, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or (), sets=pairs)
-        bounds = [] if budget is None else budgets.read(budget, chosen, scenarios, given)
+        bounds, left_out = ([], 0) if budget is None else budgets.read(budget, chosen, scenarios, given, settings)
 
         def begin() -> None:
             if not quiet:
@@ -165,7 +165,7 @@ def evaluate(
         if junit is not None:
             with staged_file(junit) as file:
                 file.write_bytes(budgets.junit(found, suite))
-        tell_budget(found, done.suite.subject)
+        tell_budget(found, done.suite.subject, left_out)
         if not all(each.kept for each in found):
             raise typer.Exit(1)
 
@@ -192,9 +192,11 @@ def _envelope(
         print_table(list(table.head), [list(row) for row in table.rows], whole=True)
 
 
-def tell_budget(found: Sequence[Result], subject: str) -> None:
-    """Print the result of each bound, first those that are not kept."""
-    print(f"budget: {sum(each.kept for each in found)} of {len(found)} kept")
+def tell_budget(found: Sequence[Result], subject: str, left_out: int) -> None:
+    """Print the result of each bound, first those that are not kept. `left_out`: how many are of scenarios that did not
+    run."""
+    more = f"; {left_out} more of scenarios that did not run" if left_out else ""
+    print(f"budget: {sum(each.kept for each in found)} of {len(found)} kept{more}")
     rows = [["kept" if each.kept else "NOT KEPT", each.budget.scenario, each.point or "–", each.label, each.budget.text,
              each.shown] for each in sorted(found, key=lambda each: each.kept)]  # fmt: skip
     print_table(["budget", "scenario", "point", subject, "bound", "measured"], rows, whole=True)
@@ -202,10 +204,14 @@ def tell_budget(found: Sequence[Result], subject: str) -> None:
 
 def tell(done: Evaluation) -> None:
     """Print where the page is, and in how many numbers each discipline is best."""
-    from ..evaluation.report import counts, lengths
+    from ..evaluation.report import ALIKE, counts, lengths
 
     print(done.page)
     if "Changed" in (limits := lengths(done)):
         print(f"note: changed: {limits['Changed']}")
-    rows = [[label, str(tied), str(of)] for label, (tied, of) in counts(done).items()]
+    found = counts(done)
+    if not any(of for _, of in found.values()):
+        print(ALIKE)
+        return
+    rows = [[label, str(tied), str(of)] for label, (tied, of) in found.items()]
     print_table([done.suite.subject, "best or tied", "of"], rows)

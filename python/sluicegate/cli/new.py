@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .common import Refusal, answers, app, nearest
+from ..quantities import did_you_mean
+from .common import Refusal, answers, app
 
 HINTS = {"down": "100 Mbit/s", "up": "20 Mbit/s"}
 """Of what must be said, an example."""
@@ -57,7 +58,7 @@ def new(
     from ..io import staged_file
 
     if what != "home":
-        raise Refusal(f"{what}: {nearest(what, ['home'])}")
+        raise Refusal(f"{what}: no such kind{did_you_mean(what, ['home'])}")
     given = {"down": down, "up": up, "rtt": rtt, "access": access}
     counts = {"users": users, "calls": calls, "games": games, "uploads": uploads}
     if out is not None and out.exists():
@@ -68,7 +69,7 @@ def new(
     if all(value is None for value in (*given.values(), *counts.values())) and sys.stdin.isatty():
         kind = typer.prompt(f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True)
         if kind not in ACCESS:
-            raise Refusal(f"{kind}: {nearest(kind, list(ACCESS))}")
+            raise Refusal(f"{kind}: no such access{did_you_mean(kind, ACCESS)}")
         given["access"] = kind
         given["down"] = typer.prompt(
             "Rate of the download, as measured", default=ACCESS[kind].mean or HINTS["down"], err=True

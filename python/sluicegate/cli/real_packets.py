@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..quantities import fixed, in_base_unit, rate_digits, rate_unit
-from .common import Refusal, key_values, nearest, print_table
+from ..quantities import did_you_mean, fixed, in_base_unit, rate_digits, rate_unit
+from .common import Refusal, key_values, print_table
 
 if TYPE_CHECKING:
     from ..live.served import Page
@@ -93,7 +93,7 @@ def algorithms(given: Sequence[str] | None, groups: Sequence[str]) -> dict[str, 
         if not name or (equals and not group):
             raise Refusal(f"--algorithm {text}: must be NAME or GROUP=NAME, such as bbr or bulk=cubic")
         if equals and group not in groups:
-            raise Refusal(f"--algorithm {text}: no such group; {nearest(group, list(dict.fromkeys(groups)))}")
+            raise Refusal(f"--algorithm {text}: no such group{did_you_mean(group, groups)}")
         found[group if equals else "*"] = name
     return found
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .common import File, Json, Lan, Margin, Refusal, Set, Wan, access_line, answers, app, nearest, parse_sets
+from ..quantities import did_you_mean
+from .common import File, Json, Lan, Margin, Refusal, Set, Wan, access_line, answers, app, parse_sets
 
 
 @app.command(
@@ -82,7 +83,7 @@ def tc(
         raise Refusal("--bpf: the object is named after its interface: say which, --dev NAME")
     line = access_line(wan, lan, margin, cake_mq)
     if form not in formats.FORMATS:
-        raise Refusal(f"--format {form}: {nearest(form, list(formats.FORMATS))}")
+        raise Refusal(f"--format {form}: no such format{did_you_mean(form, formats.FORMATS)}")
     if (freebsd or bpf) and (line is not None or cake_mq or form != "tc"):
         given = "--freebsd" if freebsd else "--bpf"
         raise Refusal(f"{given}: leave out --wan, --cake-mq and --format, which are for Linux's own disciplines; "

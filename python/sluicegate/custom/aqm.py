@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from ..quantities import did_you_mean
 from . import ends as custom_ends
 from . import rust
 from .ends import EndHooks, Endpoint
@@ -376,8 +377,7 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
     try:
         source = path.read_bytes()
     except OSError as error:
-        near = get_close_matches(path.name, [other.name for other in path.parent.glob("*.py")], 1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
+        hint = did_you_mean(path.name, (other.name for other in path.parent.glob("*.py")), "")
         raise ScenarioError(f"cannot read {path}: {error.strerror}{hint}") from None
     module = ModuleType(PREFIX + path.stem)
     module.__file__ = str(path)
@@ -390,9 +390,7 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
     found = getattr(module, name, None)
     if not callable(found):
         own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
-        near = get_close_matches(name, own, 1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        raise ScenarioError(f"{path} has no class or function {name}{hint}")
+        raise ScenarioError(f"{path} has no class or function {name}{did_you_mean(name, own, '')}")
     return found, hashlib.sha256(source).hexdigest()
 
 
@@ -465,9 +463,7 @@ def _made(
             signature.bind(**arguments)
         except TypeError as error:
             wrong = next((key for key in arguments if key not in named), "")
-            near = get_close_matches(wrong, named, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise ScenarioError(f"{label}: {error}{hint}") from None
+            raise ScenarioError(f"{label}: {error}{did_you_mean(wrong, named, '')}") from None
     try:
         return factory(**arguments), arguments
     except ValueError as error:  # how a constructor refuses a value

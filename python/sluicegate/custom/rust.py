@@ -23,10 +23,11 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from ..quantities import did_you_mean
 
 if TYPE_CHECKING:
     from .._core import RawRun
@@ -213,23 +214,18 @@ def _part(name: str, file: str | None) -> Part:
 
     if ".rs:" not in name:
         if name not in ADAPTED:
-            near = get_close_matches(name, ADAPTED, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise ScenarioError(f"no such transport; there are {', '.join(ADAPTED)}{hint}")
+            raise ScenarioError(f"no such transport; there are {', '.join(ADAPTED)}{did_you_mean(name, ADAPTED, '')}")
         return Part(name)
     place, _, item = name.rpartition(":")
     path = Path(file).parent / place if file is not None else Path(place)
     try:
         own = path.read_bytes()
     except OSError as error:
-        near = get_close_matches(path.name, [other.name for other in path.parent.glob("*.rs")], 1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
+        hint = did_you_mean(path.name, (other.name for other in path.parent.glob("*.rs")), "")
         raise ScenarioError(f"cannot read {path}: {error.strerror}{hint}") from None
     there = re.findall(r"\bpub\s+(?:struct|enum|type|fn)\s+(\w+)", own.decode(errors="replace"))
     if item not in there:
-        near = get_close_matches(item, there, 1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        raise ScenarioError(f"{path} has no public type or function {item}{hint}")
+        raise ScenarioError(f"{path} has no public type or function {item}{did_you_mean(item, there, '')}")
     return Part(name, path, own)
 
 

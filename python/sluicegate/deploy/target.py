@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
 
-from ..quantities import in_base_unit, rate_text
+from ..quantities import did_you_mean, in_base_unit, rate_text
 from ..traffic.paths import REVERSE, Framing, Place, Shaper, links, paths, queue_at, queue_of
 
 ETHERNET = 14
@@ -139,9 +138,7 @@ def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) 
     if name not in known:
         if any(place.name == name for place in every):
             raise Undeployable(f'the link "{name}" is not managed by [queue]; those that are: {names}')
-        near = get_close_matches(name, known, 1)
-        hint = f'did you mean "{near[0]}"?' if near else f"links with the queue: {names}"
-        raise Undeployable(f'no such link: "{name}"; {hint}')
+        raise Undeployable(f'no such link: "{name}"{did_you_mean(name, known, f"links with the queue: {names}")}')
     place = known[name]
     line = place if place.shaper is None else next(each for each in every if each.name == place.shaper.line)
     whole = part == 1 or place.shaper is not None

@@ -18,7 +18,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -26,8 +25,12 @@ from xml.etree import ElementTree
 import polars as pl
 
 from .. import _core
-from ..quantities import NUMBER, significant
+from ..experiments.job import check
+from ..quantities import NUMBER, did_you_mean, significant
+from ..reproduce import Settings
+from ..traffic.paths import places
 from .metrics import METRICS
+from .single import KINDS
 from .suite import LINKS, Scenario, Subject, Suite
 
 if TYPE_CHECKING:
@@ -80,10 +83,13 @@ class Result:
         return "no value" if self.value is None else _shown(self.value, METRICS[self.budget.metric].unit)
 
 
-def read(path: str | Path, suite: Suite, scenarios: Sequence[Scenario], given: Sequence[Subject]) -> list[Budget]:
-    """The budgets of a file, for these scenarios of a suite and what it is run on.
+def read(
+    path: str | Path, suite: Suite, scenarios: Sequence[Scenario], given: Sequence[Subject], settings: Settings
+) -> tuple[list[Budget], int]:
+    """The budgets of a file, for these scenarios of a suite and what it is run on, and how many more are of its other
+    scenarios.
 
-    Raises OSError, and `ScenarioError` with file, budget and key for what is wrong, and for a budget of what is not
+    Raises OSError, and `ScenarioError` with file, budget and key for what is wrong, and when no budget is of what is
     run.
     """
     try:
@@ -93,38 +99,54 @@ def read(path: str | Path, suite: Suite, scenarios: Sequence[Scenario], given: S
     entries = table.get("budget")
     if [*table] != ["budget"] or not isinstance(entries, list) or not entries:
         raise _core.ScenarioError(f"{path}: must have tables [[budget]], and nothing else")
-    return [_budget(f"{path}: budget {at}", each, suite, scenarios, given) for at, each in enumerate(entries, 1)]
+    by_id = {each.id: each for each in (*suite.scenarios, *scenarios)}  # with a person's overrides, if there are any
+    all_ = [_budget(f"{path}: budget {at}", each, suite, by_id, given, settings) for at, each in enumerate(entries, 1)]
+    run = {each.id for each in scenarios}
+    if not (found := [each for each in all_ if each.scenario in run]):
+        raise _core.ScenarioError(f"{path}: no budget is of a scenario that is run; those are {', '.join(run)}")
+    return found, len(all_) - len(found)
 
 
-def _budget(place: str, entry: Any, suite: Suite, scenarios: Sequence[Scenario], given: Sequence[Subject]) -> Budget:
+def _budget(
+    place: str, entry: Any, suite: Suite, by_id: Mapping[str, Scenario], given: Sequence[Subject], settings: Settings
+) -> Budget:
     allowed = ("scenario", "point", suite.subject, "of", "metric", *BOUNDS)
     if not isinstance(entry, dict):
         raise _core.ScenarioError(f"{place}: must be a table")
     for key, value in entry.items():
         if key not in allowed:
-            raise _core.ScenarioError(f"{place}: {key}: no such key; {_nearest(key, allowed)}")
+            raise _core.ScenarioError(f"{place}: {key}: no such key{did_you_mean(key, allowed)}")
         if not isinstance(value, str) and key not in BOUNDS:
             raise _core.ScenarioError(f"{place}: {key}: must be a text")
     for key in ("scenario", "of", "metric"):
         if key not in entry:
             raise _core.ScenarioError(f"{place}: {key}: is missing")
-    by_id = {each.id: each for each in scenarios}
-    scenario = by_id[_one_of(place, "scenario", entry["scenario"], by_id, "is not run")]
+    scenario = by_id[_one_of(place, "scenario", entry["scenario"], by_id, f"no scenario of {suite.name}")]
     point = entry.get("point")
     if point is not None:
         _one_of(place, "point", point, scenario.points, f"no point of {scenario.id}")
     label = entry.get(suite.subject)
     if label is not None:
         _one_of(place, suite.subject, label, [each.label for each in given], "is not run")
-    names = [*scenario.flows(suite.quick), LINKS, *(scenario.phases.names if scenario.phases else ())]
-    if not entry["of"].startswith((f"{LINKS} ", "SYNs, ", "ACKs, ")):
-        _one_of(place, "of", entry["of"], names, f"nothing in {scenario.id}")
+    names = [*scenario.flows(settings), LINKS, *(scenario.phases.names if scenario.phases else ())]
+    if entry["of"] not in names:
+        links = _links(scenario, given, settings)
+        controls = [f"{kind}, {link}" for kind in KINDS.values() for link in links] if scenario.packets else []
+        _one_of(place, "of", entry["of"], [*names, *links[1:], *controls], f"nothing in {scenario.id}")
     metric = _one_of(place, "metric", entry["metric"], METRICS, "no metric")
     senses = [each for each in BOUNDS if each in entry]
     if len(senses) != 1:
         raise _core.ScenarioError(f"{place}: one of at_least and at_most must be given")
     bound = _bound(f"{place}: {senses[0]}", entry[senses[0]], METRICS[metric].unit)
     return Budget(scenario.id, point, label, entry["of"], metric, senses[0], bound)
+
+
+def _links(scenario: Scenario, given: Sequence[Subject], settings: Settings) -> list[str]:
+    """The links under study, as results name them."""
+    names = dict.fromkeys(
+        place.name for run in scenario.experiments(given, settings).values() for place in places(check(run).resolved)
+    )
+    return [LINKS if at == 0 else f"{LINKS} {name}" for at, name in enumerate(names)]
 
 
 def _bound(place: str, value: Any, unit: str) -> float:
@@ -139,13 +161,8 @@ def _bound(place: str, value: Any, unit: str) -> float:
 
 def _one_of(place: str, key: str, value: str, known: Sequence[str] | Mapping[str, Any], why: str) -> str:
     if value not in known:
-        raise _core.ScenarioError(f'{place}: {key} = "{value}": {why}; {_nearest(value, known)}')
+        raise _core.ScenarioError(f'{place}: {key} = "{value}": {why}{did_you_mean(value, known)}')
     return value
-
-
-def _nearest(value: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    near = get_close_matches(value, [*known], 1)
-    return f'did you mean "{near[0]}"?' if near else f"there are: {', '.join(known)}"
 
 
 def results(budgets: Sequence[Budget], done: Outcome) -> Iterator[Result]:
@@ -154,9 +171,6 @@ def results(budgets: Sequence[Budget], done: Outcome) -> Iterator[Result]:
     for each in budgets:
         scenario = by_id[each.scenario]
         rows = done.rows(scenario).filter(pl.col("of") == each.of)
-        if not rows.height:
-            there = ", ".join(dict.fromkeys(done.rows(scenario)["of"]))
-            raise _core.ScenarioError(f'budget of {each.scenario}: of = "{each.of}": nothing there; there are: {there}')
         for point in scenario.points if each.point is None else (each.point,):
             labels = [label for label in done.labels if label not in done.references]
             for label in labels if each.label is None else (each.label,):

@@ -115,6 +115,10 @@ def counts(done: Outcome) -> dict[str, tuple[int, int]]:
     }
 
 
+ALIKE = "No one is ahead: in each number that matters, more than half are the best or tied with it."
+"""What is said when `counts` has no number."""
+
+
 def _label(done: Outcome, label: str) -> str:
     return f"{label} (reference)" if label in done.references else label
 
@@ -287,6 +291,8 @@ def _paper(done: Outcome) -> Paper:
 
     def summary(_: Sequence[Verdict]) -> str:
         ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
+        if not any(all_ for _, (_, all_) in ranked):
+            return ALIKE
         words = "; ".join(f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8])
         return f"Best, or no different from the best, in the numbers in which {suite.subject}s differ: {words}."
 

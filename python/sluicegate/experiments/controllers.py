@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..custom import aqm as custom_aqm
 from ..custom import ends as custom_ends
 from ..custom.ends import EndsFactory
 from ..custom.rust import ADAPTED
+from ..quantities import did_you_mean
 from .disciplines import listed_once, parsed
 
 LINUX = ("reno", "cubic", "bbr", "bbr3", "dctcp", "prague", "ledbat")
@@ -115,7 +115,7 @@ def _known(text: str) -> Controller:
     """One congestion control of a text."""
     label, name, values = parsed(text, "controller", "cubic:initial_window=20", PLACES, "MyControl")
     if ":" not in name and name not in titles():
-        near = get_close_matches(name, titles(), 1)
-        hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(titles())}"
-        raise _core.ScenarioError(f'controller "{name}": not known; {hint}')
+        others = f"mine.rs:MyControl, mine.py:my_ends, {', '.join(ADAPTED)}"
+        hint = did_you_mean(name, titles(), f"known: {', '.join(titles())}; your own and others': {others}")
+        raise _core.ScenarioError(f'controller "{name}": not known{hint}')
     return Controller(label, name, tuple(values.items()))

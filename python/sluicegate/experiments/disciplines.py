@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from .. import _core, declared, scenario
 from .._generated import Discipline
 from ..custom import aqm as custom_aqm
 from ..custom.aqm import AqmFactory
+from ..quantities import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -183,9 +183,8 @@ def find(wanted: Queue | None, among: Sequence[Choice]) -> Choice:
     if matches:
         alike = ", ".join(choice.label for choice in matches)
         raise _core.ScenarioError(f'baseline "{label}": several are listed: {alike}')
-    near = get_close_matches(label, labels, 1)
-    hint = f'did you mean "{near[0]}"?' if near else f"listed: {', '.join(labels)}"
-    raise _core.ScenarioError(f'baseline "{label}": not among the disciplines; {hint}')
+    hint = did_you_mean(label, labels, f"listed: {', '.join(labels)}")
+    raise _core.ScenarioError(f'baseline "{label}": not among the disciplines{hint}')
 
 
 def parsed(

@@ -23,7 +23,7 @@ from typing import Any
 
 from .. import _core
 from ..declared import Declared
-from ..quantities import NUMBER, column_value
+from ..quantities import NUMBER, column_value, did_you_mean
 from ..scenario import override_texts
 from .disciplines import Choice, choices
 
@@ -284,9 +284,8 @@ def _range(argument: str, start: str, end: str, rest: str) -> tuple[str, ...]:
         words.pop()
     if len(words) > 1 or (words and get_close_matches(words[0], WORDS, 1)):
         wrong = next((word for word in words if get_close_matches(word, WORDS, 1)), words[-1])
-        near = get_close_matches(wrong, WORDS, 1)
-        hint = f'did you mean "{near[0]}"?' if near else "a range is A..B UNIT N or A..B UNIT log N"
-        raise refuse(f'"{wrong}" is not expected here; {hint}')
+        hint = did_you_mean(wrong, WORDS, "a range is A..B UNIT N or A..B UNIT log N")
+        raise refuse(f'"{wrong}" is not expected here{hint}')
     first, last = EXACT.create_decimal(start), EXACT.create_decimal(end)
     if any(number and abs(number.adjusted()) > LARGEST for number in (first, last)):
         raise refuse(f"the ends must lie between 1e-{LARGEST} and 1e{LARGEST}")

@@ -21,13 +21,12 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from .. import _core
 from ..custom import aqm as custom_aqm
 from ..declared import what_is
-from ..quantities import in_base_unit
+from ..quantities import did_you_mean, in_base_unit
 from ..scenario import ScenarioWarning, Subject
 from ..traps.words import amount
 
@@ -132,9 +131,8 @@ def algorithms_of(algorithms: Algorithms | None, groups: Sequence[str]) -> dict[
     found = _texts(algorithms, "algorithms", "tcp")
     for group, algorithm in found.items():
         if group != "*" and group not in groups:
-            near = get_close_matches(group, groups, 1)
-            hint = f'did you mean "{near[0]}"?' if near else f"groups: {', '.join(dict.fromkeys(groups))}"
-            raise _core.ScenarioError(f"algorithms: {group}: no such group of flows; {hint}")
+            hint = did_you_mean(group, groups, f"groups: {', '.join(dict.fromkeys(groups))}")
+            raise _core.ScenarioError(f"algorithms: {group}: no such group of flows{hint}")
         if not algorithm:
             raise _core.ScenarioError(f"algorithms: {group}: name one, such as bbr")
     return found

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core import ScenarioError
-from ..quantities import in_base_unit
+from ..quantities import did_you_mean, in_base_unit
 from ..traffic.groups import COMING_AND_GOING
 
 if TYPE_CHECKING:
@@ -78,9 +77,8 @@ def find(scenario: Resolved, flow: int | str) -> Flow:
         )
     if not named:
         names = list(dict.fromkeys(each.name for each in known))
-        near = get_close_matches(text, names, 1)
-        hint = f'did you mean "{near[0]}"?' if near else f"known: 1 to {len(known)}, {', '.join(names)}"
-        raise ScenarioError(f"flow {text}: must be the number of a flow, or the name of a group of one; {hint}")
+        hint = did_you_mean(text, names, f"known: 1 to {len(known)}, {', '.join(names)}")
+        raise ScenarioError(f"flow {text}: must be the number of a flow, or the name of a group of one{hint}")
     return named[0]
 
 

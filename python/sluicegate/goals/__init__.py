@@ -27,11 +27,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from .. import _core
-from ..quantities import NUMBER, quantity
+from ..quantities import NUMBER, did_you_mean, quantity
 from ..traffic.groups import COMING_AND_GOING
 from ..traffic.paths import Resolved, paths, places
 from .measures import GROUP, LINK, TOTAL, Metric, column
@@ -172,7 +171,7 @@ def _goal(text: str, about: Known) -> Goal:
     rate: float = dict(about.links)[link]
     if group is not None:
         if name not in OF_GROUPS:
-            raise error(f"no such quantity of a group: {name!r}; {_near(name, list(OF_GROUPS))}")
+            raise error(f"no such quantity of a group: {name!r}{did_you_mean(name, OF_GROUPS)}")
         metric = GROUP[OF_GROUPS[name]]
         if metric.word.startswith("response") and group not in about.responds:
             raise error(f"{group} makes no requests: only groups of kind http and connections have response times")
@@ -183,8 +182,8 @@ def _goal(text: str, about: Known) -> Goal:
         if name not in OF_ALL:
             first, _, others = name.partition(" ")
             if others in OF_GROUPS:
-                raise error(f"no such group: {first!r}; {_near(first, list(about.groups))}")
-            raise error(f"no such group or quantity: {name!r}; {_near(name, [*about.groups, *OF_ALL])}")
+                raise error(f"no such group: {first!r}{did_you_mean(first, about.groups)}")
+            raise error(f"no such group or quantity: {name!r}{did_you_mean(name, [*about.groups, *OF_ALL])}")
         metric = OF_ALL[name]
         where = metric.name if metric in TOTAL.values() or len(about.links) == 1 else f"{link}.{metric.name}"
     if group is not None and name.startswith("utili"):
@@ -222,11 +221,6 @@ def _rate_unit(bound: str, rate: float) -> tuple[str, float]:
         if bound.endswith(unit):
             return unit, factor
     return ("Mbit/s", 1e-6) if rate >= 1e7 else ("kbit/s", 1e-3)
-
-
-def _near(given: str, known: Sequence[str]) -> str:
-    near = get_close_matches(given, known, 1)
-    return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(dict.fromkeys(known))}"
 
 
 def _tolerance(

@@ -13,7 +13,6 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from .. import _core
 from ..custom import aqm as custom_aqm
 from ..declared import override
 from ..experiments.disciplines import Choice, Queue, one
-from ..quantities import toml_text
+from ..quantities import did_you_mean, toml_text
 from ..scenario import Sets, override_texts, read_scenario
 
 Direction = str | Mapping[str, object]
@@ -189,8 +188,7 @@ def _unknown(key: str) -> str:
     parameters = {each["name"] for one in json.loads(_core.declarations())["disciplines"] for each in one["fields"]}
     if key in parameters:
         return f"{key}: no such key of a link; a discipline's values follow it after colons: queue=red:{key}=…"
-    near = get_close_matches(key, known, 1)
-    return f"{key}: no such key; " + (f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}")
+    return f"{key}: no such key" + did_you_mean(key, known)
 
 
 def _document(text: str) -> dict[str, Any]:

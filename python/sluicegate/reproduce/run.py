@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..experiments.engine import Progress, Store, check_workers, run_experiments
 from ..io import check_writable
+from ..quantities import did_you_mean
 from ..scenario import bundled_scenario
 from . import live as real
 from .claim import Verdict, judge
@@ -34,9 +34,7 @@ class UnknownName(KeyError):
     """A paper or figure that there is none of. Its text names those that are."""
 
     def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
-        near = get_close_matches(name, known, 1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        self.message = f'no such {what}: "{name}"{hint} (known: {", ".join(known)})'
+        self.message = f'no such {what}: "{name}"{did_you_mean(name, known, "")} (known: {", ".join(known)})'
         super().__init__(self.message)
 
     def __str__(self) -> str:

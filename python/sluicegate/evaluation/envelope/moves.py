@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from ... import _core
 from ...custom import aqm as custom_aqm
 from ...experiments.disciplines import Choice
-from ...quantities import in_base_unit
+from ...quantities import did_you_mean, in_base_unit
 from ...scenario import PYTHON, override_texts
 from ..suite import declared
 from .grid import Cell, Grid
@@ -94,9 +93,8 @@ def asked_for(
     found: dict[str, tuple[str, ...]] = {}
     for name, values in pairs:
         if name not in every:
-            near = get_close_matches(name, every, 1)
-            hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(every) or 'none'}"
-            raise _core.ScenarioError(f"move: {name}: no parameter of {', '.join(of)}; {hint}")
+            hint = did_you_mean(name, every, f"there are {', '.join(every) or 'none'}")
+            raise _core.ScenarioError(f"move: {name}: no parameter of {', '.join(of)}{hint}")
         given: Sequence[Any] = [values] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
         if not given and any(name in each.others for each in of.values()):
             raise _core.ScenarioError(f"move: {name}: is no number; say which values it is to take")
