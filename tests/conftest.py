@@ -70,9 +70,9 @@ seed = 5
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 SLOWEST = (
-    "test_bridge", "test_recommend", "test_manual", "test_sweep", "test_evaluate", "test_testbed", "test_compare",
-    "test_real_oracles", "test_shell_packets", "test_dcn2004", "test_margin", "test_calling", "test_errors",
-    "test_export", "test_own_files", "test_compare_own", "test_envelope_measured", "test_result_objects",
+    "test_bridge", "test_recommend", "test_manual", "test_sweep", "test_sweep_store", "test_evaluate", "test_testbed",
+    "test_compare", "test_real_oracles", "test_shell_packets", "test_dcn2004", "test_margin", "test_calling",
+    "test_errors", "test_export", "test_own_files", "test_compare_own", "test_envelope_measured", "test_result_objects",
     "test_ns2_shares", "test_evaluate_scenarios",
 )  # fmt: skip
 """Files that take longest: they come first, so that no worker has one of them alone at the end."""
