@@ -10,7 +10,7 @@ use sluicegate_netsim::Outcome;
 use std::borrow::Cow;
 
 /// Columns that only a simulator fills, for its senders and queues are its own.
-const UNKNOWN: [&str; 13] = [
+const UNKNOWN: [&str; 12] = [
     "fast_retransmits",
     "timeouts",
     "mark_responses",
@@ -20,7 +20,6 @@ const UNKNOWN: [&str; 13] = [
     "recent_expected",
     "recent_packets",
     "recent_p_value",
-    "drops_elsewhere_packets",
     "window_cuts",
     "ssthresh_segments",
     "in_flight_bytes",

@@ -31,6 +31,9 @@ type Sets = Vec<(String, String)>;
 const EXACT: Span = Span(200_000);
 const SPARING: Span = Span::ZERO;
 
+/// Columns that say nothing of traffic that comes by itself: it has no sender here, and every link is under study.
+const UNPLANNED: [&str; 3] = ["retransmissions", "algorithm", "drops_elsewhere_packets"];
+
 /// What Python says beside the scenario.
 struct Options(Json);
 
@@ -191,7 +194,7 @@ pub fn shell<'py>(
             });
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
             let losses = vec![("command", left.losses[0]), ("other end", left.losses[1])];
-            let ends = Ends { losses, texts, unknown: &["retransmissions", "algorithm"], about };
+            let ends = Ends { losses, texts, unknown: &UNPLANNED, about };
             report(&scenario, &mut left.driven, &outcome, ends)
         })
     })?;
@@ -307,7 +310,7 @@ pub fn bridge<'py>(
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
             let names = interfaces.map(|name| format!("interface {name}"));
             let losses = names.iter().map(|name| (name.as_str(), Losses::default())).collect();
-            let ends = Ends { losses, texts, unknown: &["retransmissions", "algorithm"], about };
+            let ends = Ends { losses, texts, unknown: &UNPLANNED, about };
             report(&scenario, &mut driven, &outcome, ends)
         })
     })?;
