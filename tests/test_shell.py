@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Program
+from test_testbed import UNKNOWN as SIMULATED
 
 import sluicegate as sg
 from sluicegate import _core
@@ -21,12 +22,8 @@ from sluicegate.live.link import plan, read
 from sluicegate.live.view import LINES, drawn
 from sluicegate.results import Run
 
-UNKNOWN = {
-    "fast_retransmits", "timeouts", "mark_responses", "quench_responses", "quenches", "recent_share", "recent_expected",
-    "recent_packets", "recent_p_value", "drops_elsewhere_packets", "window_cuts", "ssthresh_segments",
-    "in_flight_bytes", "retransmissions", "algorithm",
-}  # fmt: skip
-"""The columns that only a simulator fills (`crates/live/src/report.rs`)."""
+UNKNOWN = SIMULATED | {"drops_elsewhere_packets", "retransmissions", "algorithm"}
+"""The columns that traffic which comes by itself has not (`crates/py/src/live.rs`)."""
 
 TWO_WAY = """\
 network = { rate = "1 Mbit/s", two_way = true }

@@ -21,8 +21,7 @@ from sluicegate.live import access
 
 UNKNOWN = {
     "fast_retransmits", "timeouts", "mark_responses", "quench_responses", "quenches", "recent_share", "recent_expected",
-    "recent_packets", "recent_p_value", "window_cuts", "ssthresh_segments",
-    "in_flight_bytes",
+    "recent_packets", "recent_p_value", "window_cuts", "ssthresh_segments", "in_flight_bytes",
 }  # fmt: skip
 """The columns that only a simulator fills (`crates/live/src/report.rs`)."""
 
