@@ -1,6 +1,7 @@
 //! What an acknowledgement does (net/ipv4/tcp_input.c, `tcp_ack`).
 
 use super::cc::State;
+use super::ecn::Marked;
 use super::queue::{Packet, sent_after};
 use super::rack::DUP_THRESH;
 use super::sender::{Phase, Sender};
@@ -10,6 +11,8 @@ use sluicegate_base::{Span, Time};
 /// What an acknowledgement is and does (FLAG_… in tcp_input.c).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
+    /// The timestamp that the other end echoes; zero: none.
+    pub echo: u32,
     pub data: bool,
     pub window: bool,
     pub acked: bool,
@@ -35,6 +38,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Whether the echoed timestamp is from before this one (tcp_tsopt_ecr_before).
+    pub fn echoes_before(&self, stamp: u32) -> bool {
+        self.echo != 0 && self.echo < stamp
+    }
+
     /// FLAG_NOT_DUP.
     pub fn not_duplicate(&self) -> bool {
         self.data || self.window || self.acked
@@ -53,9 +61,9 @@ impl Sender {
     /// A round trip by sequence numbers or timestamps, and that of the packet sent last of those acknowledged.
     #[inline(always)]
     pub(super) fn measured(&mut self, rtt: Span, latest: Span) {
-        self.rtt.note_least(latest, self.window.now);
+        self.rtt.note_least(latest, &mut self.window);
         self.rtt.sample(rtt, self.window.una, self.window.nxt);
-        self.rtt.show(&mut self.window);
+        self.window.srtt = self.rtt.srtt();
     }
 
     /// How many packets had been delivered, of which this is the lower half.
@@ -90,8 +98,8 @@ impl Sender {
     #[inline(never)]
     fn on_any_ack(&mut self, segment: &Segment) {
         let (ack, prior_una) = (segment.ack, self.window.una);
-        self.echo = if segment.options.has(Options::STAMPED) { segment.options.echo } else { 0 };
-        let mut seen = Seen { data: segment.occupies(), ..Seen::default() };
+        let echo = if segment.options.has(Options::STAMPED) { segment.options.echo } else { 0 };
+        let mut seen = Seen { echo, data: segment.occupies(), ..Seen::default() };
         if let Some(rate) = &mut self.rate {
             rate.begin(self.queue.in_flight());
         }
@@ -111,7 +119,8 @@ impl Sender {
         let prior_packets = self.queue.len();
         self.update_window(segment, &mut seen);
         self.window.una = ack;
-        seen.ece = self.feedback.on_ack(segment, self.window.mss);
+        let marked = self.feedback.on_ack(segment, self.window.mss);
+        seen.ece = marked != Marked::NONE;
         if reports {
             self.on_sacks(segment, prior_una, &mut seen);
         }
@@ -126,11 +135,11 @@ impl Sender {
         }
         self.clean_queue(prior_highest, prior_una, &mut seen);
         let newly = (self.window.delivered - delivered) as u32;
-        let marked = self.feedback.count(newly);
+        let marked = marked.of(newly);
         self.window.delivered_ce += u64::from(marked);
         self.cc.on_ack(&mut self.window, seen.ece);
         if let Some(prior) = seen.prior_delivered {
-            self.rack.update_window(prior, self.window.delivered);
+            self.update_reordering_window(prior);
         }
         if self.probe.is_some() {
             self.on_probe_acked(ack, &seen);
@@ -189,7 +198,7 @@ impl Sender {
     fn clean_queue(&mut self, prior_highest: u64, prior_una: u64, seen: &mut Seen) {
         let (mut first, mut last, mut reordered) = (None, None, u64::MAX);
         let mut acked = 0;
-        let prior_sacked = self.queue.sacked_out;
+        let prior_sacked = self.queue.sacked_out();
         while let Some(packet) = self.queue.pop(self.window.una) {
             let sacked = packet.has(Packet::SACKED);
             if packet.has(Packet::EVER_RESENT) {
@@ -202,8 +211,8 @@ impl Sender {
             }
             if !sacked {
                 self.window.delivered += 1;
-                if !self.spurious(&packet) {
-                    self.rack.advance(&packet, self.window.now, self.rtt.least());
+                if !self.spurious(&packet, seen) {
+                    self.rack.advance(&packet, self.window.now, self.window.min_rtt());
                 }
             }
             self.deliver(0, &packet, seen);
@@ -255,8 +264,8 @@ impl Sender {
         mut latest: Option<Span>,
         seen: &Seen,
     ) -> (bool, Option<Span>) {
-        if measured.is_none() && self.echo != 0 && seen.acked {
-            let ms = self.rtt.clock.stamp(self.window.now).wrapping_sub(self.echo).max(1);
+        if measured.is_none() && seen.echo != 0 && seen.acked {
+            let ms = self.rtt.clock.stamp(self.window.now).wrapping_sub(seen.echo).max(1);
             measured = Some(Span::from_millis(ms.into())).filter(|_| ms < 1 << 24);
             latest = measured;
         }

@@ -41,6 +41,27 @@ impl Mode {
     }
 }
 
+/// What an acknowledgement says of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marked {
+    /// All that it delivers counts as marked.
+    All,
+    /// So many packets were.
+    Packets(u32),
+}
+
+impl Marked {
+    pub const NONE: Marked = Marked::Packets(0);
+
+    /// How many packets were marked where so many are delivered.
+    pub fn of(self, delivered: u32) -> u32 {
+        match self {
+            Marked::All => delivered,
+            Marked::Packets(packets) => packets,
+        }
+    }
+}
+
 /// What a sender marks and hears.
 #[derive(Clone, Debug)]
 pub(super) struct Feedback {
@@ -49,9 +70,6 @@ pub(super) struct Feedback {
     codepoint: Flags,
     /// Whether the next new data says that the window was reduced.
     announce: bool,
-    /// Whether the acknowledgement reports a mark, and how many packets.
-    heard: bool,
-    marked: u32,
     /// The counters at the last acknowledgement.
     ace: u8,
     bytes: u32,
@@ -66,8 +84,6 @@ impl Feedback {
             mode,
             codepoint: Flags::default().with_if(mode != Mode::Off, codepoint),
             announce: false,
-            heard: false,
-            marked: 0,
             ace: 0,
             bytes: 0,
         }
@@ -78,18 +94,13 @@ impl Feedback {
         self.mode != Mode::Accurate
     }
 
-    /// An acknowledgement comes: whether it reports a mark.
-    pub fn on_ack(&mut self, segment: &Segment, mss: u32) -> bool {
-        self.marked = 0;
-        self.heard = match self.mode {
-            Mode::Off => false,
-            Mode::Classic | Mode::Dctcp => segment.flags.has(Flags::ECE),
-            Mode::Accurate => {
-                self.marked = self.newly_marked(&segment.options, mss);
-                self.marked > 0
-            }
-        };
-        self.heard
+    /// An acknowledgement comes: what it says of marks.
+    pub fn on_ack(&mut self, segment: &Segment, mss: u32) -> Marked {
+        match self.mode {
+            Mode::Classic | Mode::Dctcp if segment.flags.has(Flags::ECE) => Marked::All,
+            Mode::Off | Mode::Classic | Mode::Dctcp => Marked::NONE,
+            Mode::Accurate => Marked::Packets(self.newly_marked(&segment.options, mss)),
+        }
     }
 
     /// How many packets more were marked: the counter of three bits, with the bytes to tell how often it went round
@@ -109,15 +120,6 @@ impl Feedback {
             }
         }
         packets
-    }
-
-    /// So many packets were delivered by it: how many of these were marked.
-    pub fn count(&self, newly: u32) -> u32 {
-        match self.mode {
-            Mode::Accurate => self.marked,
-            _ if self.heard => newly,
-            _ => 0,
-        }
     }
 
     /// The codepoint of a SYN or SYN-ACK (tcp_ecn_send_syn, tcp_ecn_send_synack); CE on them is ignored.

@@ -19,12 +19,12 @@ impl Sender {
     /// An acknowledgement after a timeout (tcp_process_loss): what is to be sent.
     pub(super) fn on_ack_after_timeout(&mut self, seen: &Seen) -> Rexmit {
         let recovered = self.window.una >= self.episode.high;
-        if seen.advanced && self.undo_timeout(false) {
+        if seen.advanced && self.undo_timeout(false, seen) {
             return Rexmit::None;
         }
         if self.frto {
             // Step 3.b: what was never sent again has come.
-            if seen.original_acked && self.undo_timeout(true) {
+            if seen.original_acked && self.undo_timeout(true, seen) {
                 return Rexmit::None;
             }
             if self.window.nxt > self.episode.high {
@@ -42,7 +42,7 @@ impl Sender {
             }
         }
         if recovered {
-            self.end_recovery_or_undo();
+            self.end_recovery_or_undo(seen);
             return Rexmit::None;
         }
         Rexmit::Lost
@@ -65,7 +65,7 @@ impl Sender {
         self.window.cwnd = self.queue.in_flight() + 1;
         self.window.count = 0;
         self.cwnd_stamp = self.window.now;
-        if state <= State::Disorder && self.queue.sacked_out >= DUP_THRESH {
+        if state <= State::Disorder && self.queue.sacked_out() >= DUP_THRESH {
             self.rack.reordering = self.rack.reordering.min(DUP_THRESH as u16);
         }
         self.set_state(State::Loss);

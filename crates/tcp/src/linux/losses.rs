@@ -11,12 +11,24 @@ impl Sender {
     /// How long reordering is allowed to take (tcp_rack_reo_wnd).
     fn reordering_window(&self) -> Span {
         if !self.rack.seen_reordering
-            && (self.window.state >= State::Recovery || self.queue.sacked_out >= self.rack.reordering.into())
+            && (self.window.state >= State::Recovery || self.queue.sacked_out() >= self.rack.reordering.into())
         {
             return Span::ZERO;
         }
-        let quarter = self.rtt.least().map_or(u64::MAX, |least| least.0 / 4);
+        let quarter = self.window.min_rtt().map_or(u64::MAX, |least| least.0 / 4);
         Span(quarter.saturating_mul(self.rack.steps.into()).min(self.rtt.srtt().0))
+    }
+
+    /// Repeated data came twice: the window may be too small (tcp_rack_update_reo_wnd). `prior`: packets delivered when the
+    /// last of those that have come was sent.
+    #[inline(always)]
+    pub(super) fn update_reordering_window(&mut self, prior: u64) {
+        if prior > 0 {
+            let duplicate = self.rack.duplicate_seen && prior >= self.episode.widened;
+            if self.rack.update_window(duplicate) {
+                self.episode.widened = self.window.delivered;
+            }
+        }
     }
 
     /// Takes for lost what has had its time; how long the rest has (tcp_rack_detect_loss).

@@ -11,6 +11,7 @@
 //! | `prediction` | the fast path of plain acknowledgements | |
 //! | `queue` | what is under way, in order of the stream and of sending | |
 //! | `lazy` | state that most connections never need | |
+//! | `near` | bytes by the lower half of their number | |
 //! | `ring` | a queue of packets, by number | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
@@ -48,6 +49,7 @@ mod end;
 mod frto;
 mod lazy;
 mod losses;
+mod near;
 mod pacing;
 mod prediction;
 mod prr;

@@ -30,8 +30,11 @@ pub(super) struct Pacing {
     next: Time,
     /// When what waits for it is to be asked for; never: nothing waits.
     pub release: Time,
-    /// The burst under way: when it began, how many packets it has, and how many of them are still to come.
-    burst: (Time, u32, u32),
+    /// The burst under way: when it began, how many packets it has, and how many of them are still to come. A burst has no more
+    /// packets than [`LARGEST`] has bytes.
+    begun: Time,
+    size: u16,
+    left: u16,
     /// Whether the device segments, and how many packets were sent, up to UNPACED.
     gso: bool,
     sent: u8,
@@ -40,12 +43,12 @@ pub(super) struct Pacing {
 impl Pacing {
     /// Whether the controller paces, and whether the device segments.
     pub fn new(on: bool, gso: bool) -> Pacing {
-        Pacing { on, next: Time::ZERO, release: Time::NEVER, burst: (Time::NEVER, 0, 0), gso, sent: 0 }
+        Pacing { on, next: Time::ZERO, release: Time::NEVER, begun: Time::NEVER, size: 0, left: 0, gso, sent: 0 }
     }
 
     /// The most packets of a burst (gso_max_segs).
     pub fn most(&self) -> u32 {
-        if self.gso { u32::MAX } else { 1 }
+        if self.gso { LARGEST as u32 } else { 1 }
     }
 
     /// Twice the window in a round trip in slow start's first half, 1.2 times after that (tcp_update_pacing_rate). For a
@@ -69,7 +72,7 @@ impl Pacing {
     #[inline(always)]
     pub fn burst(&self, cc: &dyn Controller, window: &Window) -> u32 {
         let mut bytes = (window.pacing_rate.0 / 8) >> BURST_SHIFT;
-        let shift = window.min_rtt.map_or(u32::MAX, |least| ((least.0 / 1000) >> RTT_SHIFT).min(32) as u32);
+        let shift = window.min_rtt().map_or(u32::MAX, |least| ((least.0 / 1000) >> RTT_SHIFT).min(32) as u32);
         if shift < 32 {
             bytes += LARGEST >> shift;
         }
@@ -80,7 +83,7 @@ impl Pacing {
     /// Whether a burst that began now goes on.
     #[inline(always)]
     pub fn in_burst(&self, now: Time) -> bool {
-        self.burst.0 == now && self.burst.2 > 0
+        self.begun == now && self.left > 0
     }
 
     /// Whether the pace lets a packet out now; if not, it is asked again in time.
@@ -113,13 +116,13 @@ impl Pacing {
 
     /// Whether the packet that has just gone out is the last of a burst of several.
     pub fn ends_burst(&self) -> bool {
-        self.burst.1 > 1 && self.burst.2 == 0
+        self.size > 1 && self.left == 0
     }
 
     /// A burst of so many packets begins, the first with so many bytes of the stream.
     #[inline(always)]
     pub fn begin(&mut self, window: &Window, packets: u32, bytes: u32, now: Time) {
-        self.burst = (now, packets, packets);
+        (self.begun, self.size, self.left) = (now, packets as u16, packets as u16);
         self.sent = packets.saturating_add(self.sent.into()).min(UNPACED.into()) as u8;
         // What the clock was late by is made up for, up to half of the burst.
         let late = if self.on { self.takes(window, bytes).0.saturating_mul(packets.into()) / 2 } else { 0 };
@@ -132,7 +135,7 @@ impl Pacing {
         if !self.in_burst(now) {
             self.begin(window, 1, bytes, now);
         }
-        self.burst.2 -= 1;
+        self.left -= 1;
         if self.on {
             self.next += self.takes(window, bytes);
         }
@@ -156,7 +159,7 @@ mod tests {
     #[test]
     fn a_packet_without_a_burst_goes_alone() {
         let mut pacing = Pacing::new(true, true);
-        let window = Window { pacing_rate: Rate(10_000_000), ..Window::new(10, 10, 100, 1448) };
+        let window = Window { pacing_rate: Rate(10_000_000), ..Window::new(10, 10, 1448) };
         let now = Time(1_000_000_000);
         pacing.sent = UNPACED;
         pacing.on_sent(&window, 1448, now);

@@ -47,7 +47,7 @@ impl Sender {
         self.refresh();
         self.cc.on_acked(&mut self.window, acked, Some(latest));
         self.cc.on_ack(&mut self.window, false);
-        self.rack.update_window(prior, self.window.delivered);
+        self.update_reordering_window(prior);
         // What goes out now mostly sets it.
         self.timer_due = !self.queue.is_empty();
         if !self.timer_due {

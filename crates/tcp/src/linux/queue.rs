@@ -59,11 +59,10 @@ pub(super) struct Queue {
     packets: Ring<Packet>,
     /// How many packets were ever sent again. While none was, the order of sending is that of the stream.
     repeated: u32,
-    /// How many are reported, lost, and sent again (sacked_out, lost_out, retrans_out).
-    pub sacked_out: u32,
+    /// How many are lost, and sent again (lost_out, retrans_out).
     pub lost_out: u32,
     pub resent_out: u32,
-    /// How many are not in the network; less than zero where more of what was sent again is.
+    /// How many are reported or lost and not in the network; less than zero where more of what was sent again is.
     absent: u32,
     /// From when anything was reported, lost or sent again on.
     marks: Lazy<Marks>,
@@ -72,6 +71,8 @@ pub(super) struct Queue {
 /// What is known of packets that were reported, lost or sent again.
 #[derive(Clone, Debug)]
 struct Marks {
+    /// How many packets are reported (sacked_out).
+    sacked_out: u32,
     /// The ranges that the last acknowledgement with any reported.
     reported: [(u64, u64); SACK_BLOCKS],
     /// The end of the highest packet reported; zero: none is.
@@ -85,21 +86,19 @@ struct Marks {
 }
 
 impl Initial for Marks {
-    const INITIAL: &'static Marks =
-        &Marks { reported: [(0, 0); SACK_BLOCKS], highest: 0, hint: NOBODY, first_sent: NOBODY, last_sent: NOBODY };
+    const INITIAL: &'static Marks = &Marks {
+        sacked_out: 0,
+        reported: [(0, 0); SACK_BLOCKS],
+        highest: 0,
+        hint: NOBODY,
+        first_sent: NOBODY,
+        last_sent: NOBODY,
+    };
 }
 
 impl Queue {
     pub fn new() -> Queue {
-        Queue {
-            packets: Ring::default(),
-            repeated: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            resent_out: 0,
-            absent: 0,
-            marks: Lazy::default(),
-        }
+        Queue { packets: Ring::default(), repeated: 0, lost_out: 0, resent_out: 0, absent: 0, marks: Lazy::default() }
     }
 
     /// How many there are (packets_out).
@@ -114,7 +113,13 @@ impl Queue {
     /// Whether no packet is reported, lost, or was ever sent again.
     #[inline]
     pub fn is_untouched(&self) -> bool {
-        self.sacked_out | self.lost_out | self.repeated == 0
+        // Where none was sent again, those not in the network are all that are reported or lost.
+        self.absent | self.repeated == 0
+    }
+
+    /// How many the other end has reported (sacked_out).
+    pub fn sacked_out(&self) -> u32 {
+        self.marks.sacked_out
     }
 
     /// Those believed to be in the network (tcp_packets_in_flight).
@@ -126,7 +131,7 @@ impl Queue {
     /// Something was reported, lost, or sent again.
     #[inline(always)]
     fn count(&mut self) {
-        self.absent = (self.sacked_out + self.lost_out).wrapping_sub(self.resent_out);
+        self.absent = (self.marks.sacked_out + self.lost_out).wrapping_sub(self.resent_out);
     }
 
     pub fn front(&self) -> Option<&Packet> {
@@ -215,7 +220,7 @@ impl Queue {
         }
         self.packets.pop();
         if packet.has(Packet::SACKED | Packet::LOST | Packet::EVER_RESENT) {
-            self.sacked_out -= u32::from(packet.has(Packet::SACKED));
+            self.marks.sacked_out -= u32::from(packet.has(Packet::SACKED));
             self.lost_out -= u32::from(packet.has(Packet::LOST));
             self.resent_out -= u32::from(packet.has(Packet::RESENT));
             self.repeated -= u32::from(packet.has(Packet::EVER_RESENT));
@@ -265,7 +270,7 @@ impl Queue {
             packet.tags &= !(Packet::LOST | Packet::RESENT);
         }
         packet.tags |= Packet::SACKED | Packet::SAMPLED;
-        self.sacked_out += 1;
+        self.marks.sacked_out += 1;
         self.marks.highest = self.marks.highest.max(packet.end());
         self.count();
     }

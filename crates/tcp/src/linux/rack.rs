@@ -48,7 +48,6 @@ pub(super) struct Rack {
     pub steps: u8,
     pub persist: u8,
     pub duplicate_seen: bool,
-    last_delivered: u64,
 }
 
 impl Default for Rack {
@@ -62,7 +61,6 @@ impl Default for Rack {
             steps: 1,
             persist: 0,
             duplicate_seen: false,
-            last_delivered: 0,
         }
     }
 }
@@ -94,23 +92,18 @@ impl Rack {
         (allowed > waited).then(|| Span(allowed.0 - waited.0))
     }
 
-    /// Repeated data came twice: the window may be too small (tcp_rack_update_reo_wnd). `prior`: packets delivered when the
-    /// last of those that have come was sent.
-    pub fn update_window(&mut self, prior: u64, delivered: u64) {
-        if prior == 0 {
-            return;
-        }
-        if prior < self.last_delivered {
-            self.duplicate_seen = false;
-        }
-        if self.duplicate_seen {
+    /// An acknowledgement delivers something; `duplicate`: repeated data has come twice since the window was last widened.
+    /// Whether it is widened (tcp_rack_update_reo_wnd).
+    #[inline(always)]
+    pub fn update_window(&mut self, duplicate: bool) -> bool {
+        self.duplicate_seen = false;
+        if duplicate {
             self.steps = self.steps.saturating_add(1);
-            self.duplicate_seen = false;
-            self.last_delivered = delivered;
             self.persist = PERSIST;
         } else if self.persist == 0 {
             self.steps = 1;
         }
+        duplicate
     }
 
     /// A recovery was for nothing: the window stays for one more.
@@ -146,13 +139,12 @@ mod tests {
     #[test]
     fn the_window_widens_with_duplicates_and_comes_back() {
         let mut rack = Rack { duplicate_seen: true, ..Rack::default() };
-        rack.update_window(10, 20);
-        assert_eq!((rack.steps, rack.persist), (2, PERSIST));
-        rack.duplicate_seen = true;
-        rack.update_window(10, 21);
-        assert_eq!(rack.steps, 2, "once in a round");
+        assert!(rack.update_window(true));
+        assert_eq!((rack.steps, rack.persist, rack.duplicate_seen), (2, PERSIST, false));
+        assert!(!rack.update_window(false));
+        assert_eq!(rack.steps, 2, "for some recoveries");
         rack.persist = 0;
-        rack.update_window(30, 40);
+        rack.update_window(false);
         assert_eq!(rack.steps, 1);
     }
 }

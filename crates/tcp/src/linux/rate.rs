@@ -107,7 +107,7 @@ impl Rate {
         sample.delivered = window.delivered - prior;
         sample.delivered_ce = window.delivered_ce - sample.delivered_ce;
         let interval = self.send_elapsed.max(window.now.since(self.delivered_time));
-        if window.min_rtt.is_none_or(|least| interval >= least) {
+        if window.min_rtt().is_none_or(|least| interval >= least) {
             sample.interval = interval;
         }
     }

@@ -18,6 +18,7 @@ mod gaps;
 
 use super::clock::Clock;
 use super::ecn::Echo;
+use super::lazy::{Initial, Lazy};
 use super::window::ReceiveWindow;
 use crate::host::Host;
 use crate::segment::{Flags, Options, SACK_BLOCKS, Segment};
@@ -29,6 +30,18 @@ use sluicegate_base::{Span, Time};
 const MAX_QUICK: u8 = 16;
 /// What the wait is at most (TCP_DELACK_MAX).
 const DELAY_MAX: Span = Span::from_millis(200);
+
+/// What is rarely known of a connection's data: what the acknowledgement before a change of marks says, with its echo, and what
+/// came twice, to be reported once.
+#[derive(Clone, Debug)]
+struct Rare {
+    before: (u64, bool),
+    duplicate: Option<(u64, u64)>,
+}
+
+impl Initial for Rare {
+    const INITIAL: &'static Rare = &Rare { before: (0, false), duplicate: None };
+}
 
 /// The receiving half.
 #[derive(Clone, Debug)]
@@ -58,21 +71,23 @@ pub(super) struct Receiver {
     interactive: bool,
     /// When a delayed acknowledgement must go.
     deadline: Time,
-    /// Acknowledgements to send now: one for what came before a change of marks, with its echo, and one for all.
-    before: Option<Box<(u64, bool)>>,
+    /// Whether an acknowledgement is to be sent now, and before it one for what came before a change of marks.
     owed: bool,
+    owed_before: bool,
     /// Whether the last acknowledgement said all there is to say.
     told: bool,
     #[cfg(test)]
     forgets: bool,
-    /// Where the first packet ends that the application reads after the acknowledgement; zero: it has read all.
-    reading: u64,
-    /// What came twice, to be reported once.
-    duplicate: Option<Box<(u64, u64)>>,
+    /// Whether the application reads after the acknowledgement, and how far before the next byte expected the first packet ends
+    /// that it reads then.
+    reads: bool,
+    behind: u32,
+    rare: Lazy<Rare>,
     /// The timestamp to echo, and the last one echoed to us.
     recent_stamp: u32,
     last_echo: u32,
-    srtt: Span,
+    /// The round trip as the sending half knows it; µs.
+    srtt: u32,
 }
 
 impl Receiver {
@@ -98,16 +113,17 @@ impl Receiver {
             pushed: 0,
             interactive: false,
             deadline: Time::NEVER,
-            before: None,
             owed: false,
+            owed_before: false,
             told: false,
             #[cfg(test)]
             forgets: false,
-            reading: 0,
-            duplicate: None,
+            reads: false,
+            behind: 0,
+            rare: Lazy::default(),
             recent_stamp: 0,
             last_echo: 0,
-            srtt: Span::ZERO,
+            srtt: 0,
         }
     }
 
@@ -133,9 +149,13 @@ impl Receiver {
         self.last_data = self.clock.ticks(now);
     }
 
-    /// The round trip as the sending half knows it.
-    pub fn set_srtt(&mut self, srtt: Span) {
-        self.srtt = srtt;
+    /// The round trip as the sending half knows it, in whole microseconds.
+    pub fn set_srtt(&mut self, us: u32) {
+        self.srtt = us;
+    }
+
+    fn srtt(&self) -> Span {
+        Span(u64::from(self.srtt) * 1000)
     }
 
     /// How far the timestamp of a segment that has one lies before the one to echo, in milliseconds.
@@ -191,7 +211,7 @@ impl Receiver {
     #[inline(always)]
     fn hand_over(&mut self, end: u64, now: Time) {
         if self.owed {
-            self.reading = end;
+            (self.reads, self.behind) = (true, (self.next - end) as u32);
         } else {
             self.read(end, now);
         }
@@ -223,7 +243,7 @@ impl Receiver {
             self.enter_quick(urgency.quick);
         }
         if urgency.before && self.deadline != Time::NEVER {
-            self.before = Some(Box::new((prior, was)));
+            (self.owed_before, self.rare.before) = (true, (prior, was));
         }
         urgency.now
     }
@@ -242,7 +262,7 @@ impl Receiver {
             self.ato = self.ato / 2 + self.delay / 2;
         } else if gap < self.ato.into() {
             self.ato = (self.ato / 2 + gap as u32).min(self.longest);
-        } else if gap > self.clock.whole(Span::from_millis(200) + self.srtt) {
+        } else if gap > self.clock.whole(Span::from_millis(200) + self.srtt()) {
             self.add_quick(MAX_QUICK);
         }
         self.last_data = ticks;
@@ -304,7 +324,7 @@ impl Receiver {
         let mut wait = u64::from(self.ato.min(self.longest));
         if self.ato > self.delay {
             let most = if self.pushed > 0 || self.interactive { self.longest.into() } else { self.clock.hz() / 2 };
-            let rtt = if self.srtt > Span::ZERO { self.clock.whole(self.srtt).max(self.delay.into()) } else { most };
+            let rtt = if self.srtt > 0 { self.clock.whole(self.srtt()).max(self.delay.into()) } else { most };
             wait = wait.min(rtt.min(most));
         }
         let expiry = |ticks| self.clock.expiry(self.last_data, ticks);
@@ -341,7 +361,7 @@ impl Receiver {
     /// Whether any acknowledgement is owed.
     #[inline(always)]
     pub fn owes(&self) -> bool {
-        self.owed || self.before.is_some()
+        self.owed || self.owed_before
     }
 
     /// One acknowledgement is owed although no data has come.
@@ -352,8 +372,9 @@ impl Receiver {
     /// Writes one acknowledgement that is owed over `segment`, if there is any.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if self.before.is_some() {
-            return self.poll_before(now, segment);
+        if self.owed_before {
+            self.poll_before(now, segment);
+            return true;
         }
         if !self.owed {
             return false;
@@ -366,14 +387,13 @@ impl Receiver {
     }
 
     #[cold]
-    fn poll_before(&mut self, now: Time, segment: &mut Segment) -> bool {
-        let Some(before) = self.before.take() else { return false };
-        let (ack, echo) = *before;
+    fn poll_before(&mut self, now: Time, segment: &mut Segment) {
+        self.owed_before = false;
+        let (ack, echo) = self.rare.before;
         segment.set(0, 0, Flags::ACK.with_if(echo, Flags::ECE));
         segment.options.kinds = Options::STAMPED;
         (segment.options.stamp, segment.options.echo) = (self.clock.stamp(now), self.recent_stamp);
         (segment.ack, segment.options.window) = (ack, self.window.select(ack));
-        true
     }
 
     /// Puts the acknowledgement onto a segment, after which nothing is owed any more (tcp_event_ack_sent).
@@ -391,9 +411,8 @@ impl Receiver {
         if segment.len > 0 && self.ato > 0 && !self.interactive {
             self.interactive = self.clock.ticks(now) - self.last_data < self.ato.into();
         }
-        if self.reading > 0 {
-            let end = core::mem::take(&mut self.reading);
-            self.read(end, now);
+        if core::mem::take(&mut self.reads) {
+            self.read(self.next - u64::from(self.behind), now);
         }
     }
 
@@ -410,8 +429,9 @@ impl Receiver {
         }
         segment.options.window = self.window.select(self.next);
         let mut blocks = SACK_BLOCKS;
-        if let Some(range) = self.duplicate.take() {
-            segment.report_duplicate(*range);
+        if let Some(range) = self.rare.duplicate {
+            segment.report_duplicate(range);
+            self.rare.duplicate = None;
             blocks -= 1;
         }
         if let Some(gaps) = &mut self.gaps {

@@ -27,7 +27,7 @@ impl Sender {
                 }
                 State::Recovery => {
                     // The window before, or else the threshold.
-                    self.end_recovery_or_undo();
+                    self.end_recovery_or_undo(seen);
                     self.end_reduction();
                 }
                 _ => {}
@@ -35,7 +35,7 @@ impl Sender {
         }
         match self.window.state {
             State::Recovery => {
-                if seen.advanced && self.undo_in_part(prior_una) {
+                if seen.advanced && self.undo_in_part(prior_una, seen) {
                     return Rexmit::None;
                 }
                 if self.undo_for_duplicates() {
@@ -118,7 +118,7 @@ impl Sender {
 
     /// Open, or Disorder while something is out of order or was sent again (tcp_try_keep_open).
     pub(super) fn keep_open(&mut self) {
-        let disorder = self.queue.sacked_out + self.queue.lost_out > 0 || self.queue.any_resent();
+        let disorder = self.queue.sacked_out() + self.queue.lost_out > 0 || self.queue.any_resent();
         let state = if disorder { State::Disorder } else { State::Open };
         if state != self.window.state {
             self.set_state(state);

@@ -1,5 +1,6 @@
 //! Takes a reduction back that was [for nothing](super::undo).
 
+use super::ack::Seen;
 use super::cc::State;
 use super::queue::Packet;
 use super::sender::Sender;
@@ -14,23 +15,18 @@ impl Sender {
         self.episode.undo.resent = if resent == 0 { -1 } else { resent };
     }
 
-    /// Whether the echoed timestamp is from before this one (tcp_tsopt_ecr_before).
-    fn echoes_before(&self, stamp: u32) -> bool {
-        self.echo != 0 && self.echo < stamp
-    }
-
     /// Whether a packet that was sent again was acknowledged for its original (tcp_skb_spurious_retrans).
-    pub(super) fn spurious(&self, packet: &Packet) -> bool {
-        packet.has(Packet::EVER_RESENT) && self.echoes_before(self.rtt.clock.stamp(packet.sent))
+    pub(super) fn spurious(&self, packet: &Packet, seen: &Seen) -> bool {
+        packet.has(Packet::EVER_RESENT) && seen.echoes_before(self.rtt.clock.stamp(packet.sent))
     }
 
     /// Whether what was taken for lost had only been late (tcp_packet_delayed).
-    fn was_late(&self) -> bool {
-        self.episode.undo.stamp == 0 || self.echoes_before(self.episode.undo.stamp)
+    fn was_late(&self, seen: &Seen) -> bool {
+        self.episode.undo.stamp == 0 || seen.echoes_before(self.episode.undo.stamp)
     }
 
-    fn may_undo(&self) -> bool {
-        self.episode.undo.marker.is_some() && (self.episode.undo.resent == 0 || self.was_late())
+    fn may_undo(&self, seen: &Seen) -> bool {
+        self.episode.undo.marker.is_some() && (self.episode.undo.resent == 0 || self.was_late(seen))
     }
 
     /// Window and threshold go back (tcp_undo_cwnd_reduction). `found`: nothing is lost any more.
@@ -53,8 +49,8 @@ impl Sender {
     }
 
     /// All that the recovery was for is acknowledged (tcp_try_undo_recovery).
-    pub(super) fn end_recovery_or_undo(&mut self) {
-        if self.may_undo() {
+    pub(super) fn end_recovery_or_undo(&mut self, seen: &Seen) {
+        if self.may_undo(seen) {
             self.undo_reduction(false);
         } else {
             self.rack.persist = self.rack.persist.saturating_sub(1);
@@ -74,8 +70,8 @@ impl Sender {
 
     /// Some of what the recovery is for is acknowledged: whether by a late original while repetitions are out, so that nothing
     /// more is to be sent again (tcp_try_undo_partial).
-    pub(super) fn undo_in_part(&mut self, prior_una: u64) -> bool {
-        if self.episode.undo.marker.is_none() || !self.was_late() {
+    pub(super) fn undo_in_part(&mut self, prior_una: u64, seen: &Seen) -> bool {
+        if self.episode.undo.marker.is_none() || !self.was_late(seen) {
             return false;
         }
         self.note_reordering(prior_una);
@@ -91,8 +87,8 @@ impl Sender {
     }
 
     /// A timeout was for nothing, as F-RTO or a timestamp says (tcp_try_undo_loss).
-    pub(super) fn undo_timeout(&mut self, spurious: bool) -> bool {
-        let undo = spurious || self.may_undo();
+    pub(super) fn undo_timeout(&mut self, spurious: bool, seen: &Seen) -> bool {
+        let undo = spurious || self.may_undo(seen);
         if undo {
             self.undo_reduction(true);
             self.timed_out = false;

@@ -45,8 +45,8 @@ pub(super) struct Rtt {
     window_end: u64,
     /// The timeout as it stands.
     rto: Span,
-    /// The least of the window, and the second and third of its parts once they are others (struct minmax).
-    least: (Time, Span),
+    /// When the least of the window was measured, and the second and third of its parts once they are others (struct minmax).
+    least_at: Time,
     later: Option<Box<[(Time, Span); 2]>>,
 }
 
@@ -61,7 +61,7 @@ impl Rtt {
             rttvar: 0,
             window_end: 0,
             rto: config.initial,
-            least: (Time::ZERO, Span(u64::MAX)),
+            least_at: Time::ZERO,
             later: None,
         }
     }
@@ -106,7 +106,12 @@ impl Rtt {
 
     /// The smoothed round trip; zero before the first measurement.
     pub fn srtt(&self) -> Span {
-        Span(u64::from(self.srtt8 >> 3) * US)
+        Span(u64::from(self.srtt_us()) * US)
+    }
+
+    /// The same in microseconds.
+    pub fn srtt_us(&self) -> u32 {
+        self.srtt8 >> 3
     }
 
     /// The retransmission timeout (icsk_rto).
@@ -128,29 +133,25 @@ impl Rtt {
         self.rto = doubled(self.rto, self.config.max);
     }
 
-    /// The least round trip of the window; `None` before the first.
-    pub fn least(&self) -> Option<Span> {
-        Some(self.least.1).filter(|rtt| *rtt != Span(u64::MAX))
-    }
-
-    /// A round trip for the least of the window (minmax_running_min).
-    pub fn note_least(&mut self, rtt: Span, now: Time) {
-        let sample = (now, rtt.max(Span(US)));
-        if sample.1 <= self.least.1 {
-            (self.least, self.later) = (sample, None);
-        } else if self.later.is_some() || now.since(self.least.0).0 > MIN_RTT_WINDOW.0 / 4 {
-            self.note_later(sample, now);
+    /// A round trip comes for the least of the window (minmax_running_min).
+    #[inline(always)]
+    pub fn note_least(&mut self, rtt: Span, window: &mut Window) {
+        let sample = (window.now, rtt.max(Span(US)));
+        if sample.1 <= window.least_rtt {
+            (self.least_at, window.least_rtt, self.later) = (sample.0, sample.1, None);
+        } else if self.later.is_some() || window.now.since(self.least_at).0 > MIN_RTT_WINDOW.0 / 4 {
+            (self.least_at, window.least_rtt) = self.note_later((self.least_at, window.least_rtt), sample);
         }
     }
 
+    /// One that is longer comes late in the window. The least, with its time.
     #[cold]
-    fn note_later(&mut self, sample: (Time, Span), now: Time) {
-        let window = MIN_RTT_WINDOW.0;
-        let least = &mut self.least;
-        let [second, third] = &mut **self.later.get_or_insert_with(|| Box::new([*least; 2]));
+    fn note_later(&mut self, mut least: (Time, Span), sample: (Time, Span)) -> (Time, Span) {
+        let (window, now) = (MIN_RTT_WINDOW.0, sample.0);
+        let [second, third] = &mut **self.later.get_or_insert_with(|| Box::new([least; 2]));
         if now.since(third.0).0 > window {
-            (*least, self.later) = (sample, None);
-            return;
+            self.later = None;
+            return sample;
         }
         if sample.1 <= second.1 {
             (*second, *third) = (sample, sample);
@@ -159,21 +160,16 @@ impl Rtt {
         }
         let age = now.since(least.0).0;
         if age > window {
-            (*least, *second, *third) = (*second, *third, sample);
+            (least, *second, *third) = (*second, *third, sample);
             if now.since(least.0).0 > window {
-                (*least, *second, *third) = (*second, *third, sample);
+                (least, *second, *third) = (*second, *third, sample);
             }
         } else if second.0 == least.0 && age > window / 4 {
             (*second, *third) = (sample, sample);
         } else if third.0 == second.0 && age > window / 2 {
             *third = sample;
         }
-    }
-
-    /// Shows the controller what is known.
-    pub fn show(&self, window: &mut Window) {
-        window.srtt = self.srtt();
-        window.min_rtt = self.least();
+        least
     }
 }
 

@@ -77,7 +77,7 @@ impl Sender {
             return;
         }
         let packet = *packet;
-        self.rack.advance(&packet, self.window.now, self.rtt.least());
+        self.rack.advance(&packet, self.window.now, self.window.min_rtt());
         if !packet.has(Packet::EVER_RESENT) {
             if packet.start < self.queue.highest(self.window.una) {
                 seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));

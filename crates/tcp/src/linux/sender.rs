@@ -4,6 +4,7 @@ use super::buffers::Buffers;
 use super::cc::{Controller, Event, INFINITE, State, Window};
 use super::ecn::Feedback;
 use super::lazy::{Initial, Lazy};
+use super::near::Near;
 use super::pacing::Pacing;
 use super::prr::Prr;
 use super::queue::Queue;
@@ -73,7 +74,7 @@ pub struct Sender {
     /// Where the burst begins that was begun last, the lower half, where it ends if it is of new data, and whether that says PSH; the end of
     /// the last packet sent that was not full (snd_sml).
     pub(super) burst_start: u32,
-    pub(super) burst_end: u64,
+    pub(super) burst_end: Near,
     pub(super) burst_pushed: bool,
     pub(super) small_end: u64,
     /// Until when a tail loss probe is under way, and whether it was sent before (tlp_high_seq, tlp_retrans).
@@ -100,9 +101,7 @@ pub struct Sender {
     pub(super) cwnd_stamp: Time,
     pub(super) cwnd_used: u32,
     /// The byte that ends the window of data whose use of the window is known (cwnd_usage_seq).
-    pub(super) usage_end: u64,
-    /// The timestamp that the other end echoes, in this acknowledgement; zero: none.
-    pub(super) echo: u32,
+    pub(super) usage_end: Near,
     /// How many segments have gone out.
     pub(super) segments: u64,
 }
@@ -114,6 +113,8 @@ pub(super) struct Episode {
     pub undo: Undo,
     /// What must be acknowledged for it to be over (high_seq).
     pub high: u64,
+    /// How many packets had been delivered when RACK's window was last widened (rack.last_delivered).
+    pub widened: u64,
     pub counters: Counters,
 }
 
@@ -122,6 +123,7 @@ impl Initial for Episode {
         prr: Prr { delivered: 0, out: 0 },
         undo: Undo { marker: None, resent: 0, stamp: 0, prior_ssthresh: 0 },
         high: 0,
+        widened: 0,
         counters: Counters::NONE,
     };
 }
@@ -224,8 +226,8 @@ impl From<SenderConfig> for Sender {
             feedback,
             rate: samples.then(|| Box::new(Rate::new(cc.wants_rate_samples()))),
             cc,
-            // The congestion window has no bound of its own (tcp_clamp_window); the receiver's is looked at in packets.
-            window: Window { paced: paces, ..Window::new(initial, ssthresh, INFINITE, mss) },
+            // The congestion window has no bound (tcp_clamp_window); the receiver's is looked at in packets.
+            window: Window { paced: paces, ..Window::new(initial, ssthresh, mss) },
             queue: Queue::new(),
             rtt: Rtt::new(&rto, phase),
             pacing: Pacing::new(paces, gso),
@@ -237,7 +239,7 @@ impl From<SenderConfig> for Sender {
             written: 0,
             closed: false,
             burst_start: 0,
-            burst_end: 0,
+            burst_end: Near::default(),
             burst_pushed: false,
             small_end: 0,
             probe: None,
@@ -255,8 +257,7 @@ impl From<SenderConfig> for Sender {
             last_sent: Time::ZERO,
             cwnd_stamp: Time::ZERO,
             cwnd_used: 0,
-            usage_end: 0,
-            echo: 0,
+            usage_end: Near::default(),
             segments: 0,
         };
         if let Some(opened) = opened {
@@ -467,12 +468,6 @@ impl Sender {
         }
         self.window.cwnd = cwnd.max(least);
         (self.cwnd_stamp, self.cwnd_used) = (self.window.now, 0);
-    }
-
-    /// The smoothed round trip; zero before the first measurement.
-    #[must_use]
-    pub fn srtt(&self) -> Span {
-        self.rtt.srtt()
     }
 
     /// The congestion window in packets.

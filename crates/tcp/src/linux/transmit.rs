@@ -1,6 +1,7 @@
 //! What a Linux host sends and when: tcp_write_xmit, tcp_xmit_retransmit_queue (net/ipv4/tcp_output.c).
 
 use super::cc::{Event, State};
+use super::near::Near;
 use super::queue::Packet;
 use super::sender::{Phase, Sender, Timer};
 use crate::segment::{Flags, Options, Segment};
@@ -196,8 +197,9 @@ impl Sender {
     /// buffer: of this one, if that says so.
     #[inline(always)]
     fn begin_burst(&mut self, bytes: u64, (buffer_end, pushed): (u64, bool)) {
-        (self.burst_start, self.burst_end) = (self.window.nxt as u32, self.window.nxt + bytes);
-        self.burst_pushed = self.burst_end == self.written || (pushed && buffer_end <= self.burst_end);
+        let end = self.window.nxt + bytes;
+        (self.burst_start, self.burst_end) = (self.window.nxt as u32, Near::new(end));
+        self.burst_pushed = end == self.written || (pushed && buffer_end <= end);
         let first = self.length_at(self.window.nxt);
         let packets = if bytes > first.into() { bytes.div_ceil(self.window.mss.into()) as u32 } else { 1 };
         self.pacing.begin(&self.window, packets, first, self.window.now);
@@ -256,9 +258,9 @@ impl Sender {
     #[inline(always)]
     fn validate(&mut self, limited: bool) {
         let (window, out) = (&mut self.window, self.queue.len());
-        if window.una >= self.usage_end || limited || (!window.cwnd_limited && out > window.max_packets_out) {
+        if self.usage_end.to(window.una) >= 0 || limited || (!window.cwnd_limited && out > window.max_packets_out) {
             (window.cwnd_limited, window.max_packets_out) = (limited, out);
-            self.usage_end = window.nxt;
+            self.usage_end = Near::new(window.nxt);
         }
         if window.is_limited() {
             (self.cwnd_used, self.cwnd_stamp) = (0, self.window.now);
@@ -313,16 +315,19 @@ impl Sender {
     fn emit_new(&mut self, segment: &mut Segment) {
         // It is one of a burst, whose end may cut it.
         let start = self.window.nxt;
-        let most = if self.burst_end > start { self.burst_end.min(self.written) } else { self.written };
-        let stop = most.min(start + u64::from(self.window.mss));
-        let len = (stop - start) as u32;
+        let mut most = u64::from(self.window.mss).min(self.written - start);
+        let left = -self.burst_end.to(start);
+        if left > 0 {
+            most = most.min(left as u64);
+        }
+        let (len, stop) = (most as u32, start + most);
         if len > 0 && len < self.window.mss {
             self.small_end = stop;
         }
         let fin = self.closed && stop == self.written;
         let end = stop + u64::from(fin);
         let nothing_out = self.queue.is_empty();
-        let push = len > 0 && self.burst_pushed && stop == self.burst_end;
+        let push = len > 0 && self.burst_pushed && self.burst_end == Near::new(stop);
         let record = self.record(len, self.queue.len() as usize, nothing_out);
         let tags = if push { Packet::PUSH } else { 0 };
         let packet = Packet { start, len: len + u32::from(fin), tags, ..record };

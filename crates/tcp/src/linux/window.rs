@@ -11,11 +11,12 @@
 //! | a segment lets the window grow by less where it is much smaller than its memory (`__tcp_grow_window`) | each of at least 128 bytes by two segments | full segments do not differ |
 //! | the application may leave data in the buffer | it reads at once | hosts here do |
 
+use super::near::Near;
 use sluicegate_base::{Span, Time};
 
 /// tcp_rmem's default: the buffer of a new connection; and the most that any window becomes (RFC 7323, Sec. 2.3).
 const BUFFER: u32 = 131_072;
-const MOST: u64 = 1 << 30;
+pub(super) const MOST: u64 = 1 << 30;
 /// The share of a buffer that is window is counted in 1/256; half before any packet has come (TCP_DEFAULT_SCALING_RATIO).
 const RATIO_SHIFT: u32 = 8;
 const FIRST_RATIO: u16 = 128;
@@ -64,14 +65,15 @@ pub(super) struct ReceiveWindow {
     /// The window to announce (rcv_ssthresh), as it was announced (rcv_wnd), and its right edge, which never moves back.
     target: u32,
     announced: u32,
-    edge: u64,
+    edge: Near,
     /// The memory of what is in the buffer out of order, and of what is in order and not yet read.
     pub held: u32,
     pub unread: u32,
     /// The round trip as the receiver knows it; zero before it does.
     rtt: Span,
-    /// When the byte was expected, and which, that ends a window of data (rcv_rtt_est); zero before the first data.
-    round: (Time, u64),
+    /// When the byte was expected, and which, that ends a window of data (rcv_rtt_est); never before the first data.
+    round_since: Time,
+    round_end: Near,
     /// Since when bytes are counted, from which byte, and how many came in the round trip before (rcvq_space).
     since: Time,
     from: u64,
@@ -99,11 +101,12 @@ impl ReceiveWindow {
             known: (u32::MAX, 0),
             target: announced,
             announced,
-            edge: announced.into(),
+            edge: Near::new(announced.into()),
             held: 0,
             unread: 0,
             rtt: Span::ZERO,
-            round: (Time::ZERO, 0),
+            round_since: Time::NEVER,
+            round_end: Near::default(),
             since: Time::ZERO,
             from: 0,
             space: (10 * mss).min(announced),
@@ -172,13 +175,13 @@ impl ReceiveWindow {
     pub fn select(&mut self, next: u64) -> u32 {
         let (left, offer) = (self.left(next), self.offer());
         self.announced = if offer < left { self.round_up(left).min(self.most.max(left)) } else { offer };
-        self.edge = next + u64::from(self.announced);
+        self.edge = Near::new(next + u64::from(self.announced));
         self.announced
     }
 
     /// What is left of the window that was announced last (tcp_receive_window).
     fn left(&self, next: u64) -> u32 {
-        self.edge.saturating_sub(next) as u32
+        (-self.edge.to(next)).max(0) as u32
     }
 
     /// The window that the opening announces.
@@ -252,14 +255,13 @@ impl ReceiveWindow {
     /// Data in order came up to `next`: a whole window of it takes a round trip at least (tcp_rcv_rtt_measure).
     #[inline]
     pub fn note_window(&mut self, next: u64, now: Time) {
-        let (since, end) = self.round;
-        if next < end {
+        if self.round_end.to(next) < 0 {
             return;
         }
-        if end > 0 {
-            self.note(now.since(since).max(Span(1000)), true);
+        if self.round_since != Time::NEVER {
+            self.note(now.since(self.round_since).max(Span(1000)), true);
         }
-        self.round = (now, next + u64::from(self.announced));
+        (self.round_since, self.round_end) = (now, Near::new(next + u64::from(self.announced)));
     }
 
     /// The application has read a packet up to `read`, of what has come in order up to `next`: once in a round trip the buffer

@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn window(cwnd: u32) -> Window {
-        Window { cwnd_limited: true, ssthresh: 2, ..Window::new(cwnd, 2, 1 << 20, 1448) }
+        Window { cwnd_limited: true, ssthresh: 2, ..Window::new(cwnd, 2, 1448) }
     }
 
     /// RFC 9438, eq. 1 and 2: from 0.7 of 1000 back to 1000 in K = ∛(300/0.4) s = 9.1 s.
@@ -332,7 +332,7 @@ mod tests {
                         }
                         _ => cubic.grow(&mut window, n),
                     }
-                    prop_assert!((1..=window.clamp).contains(&window.cwnd) && window.ssthresh >= 2);
+                    prop_assert!(window.cwnd >= 1 && window.ssthresh >= 2);
                 }
             }
         }

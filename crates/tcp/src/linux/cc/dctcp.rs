@@ -99,7 +99,7 @@ mod tests {
     /// RFC 8257, Sec. 3.3 by hand: with alpha 1 a mark halves; windows without marks let it fall by 1/16 each.
     #[test]
     fn the_cut_follows_the_share_of_marks() {
-        let (mut dctcp, mut window) = (Dctcp::default(), Window::new(100, 50, 1000, 1448));
+        let (mut dctcp, mut window) = (Dctcp::default(), Window::new(100, 50, 1448));
         assert_eq!(dctcp.ssthresh(&window), 50);
         (window.una, window.nxt, window.delivered) = (1, 100, 10);
         dctcp.on_ack(&mut window, false);
@@ -118,7 +118,7 @@ mod tests {
     /// Linux, `min_not_zero`: 16 falls to 15, and 15/16 is no whole number, so that 15 falls to 0.
     #[test]
     fn a_small_share_goes_to_zero_at_once() {
-        let (mut dctcp, mut window) = (Dctcp { alpha: 16, ..Dctcp::default() }, Window::new(100, 50, 1000, 1448));
+        let (mut dctcp, mut window) = (Dctcp { alpha: 16, ..Dctcp::default() }, Window::new(100, 50, 1448));
         for expected in [15, 0, 0] {
             window.una += 1;
             window.nxt = window.una;
@@ -130,7 +130,7 @@ mod tests {
     /// A timeout halves the window of its own moment, also after a recovery or an earlier timeout; the state says nothing.
     #[test]
     fn a_timeout_halves_the_window_of_its_moment() {
-        let (mut dctcp, mut window) = (Dctcp { alpha: 0, ..Dctcp::default() }, Window::new(100, 80, 1000, 1448));
+        let (mut dctcp, mut window) = (Dctcp { alpha: 0, ..Dctcp::default() }, Window::new(100, 80, 1448));
         window.prior_cwnd = 400;
         for (cwnd, before) in [(100, State::Cwr), (50, State::Recovery), (20, State::Loss)] {
             (window.cwnd, window.state) = (cwnd, before);
@@ -145,7 +145,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
         #[test]
         fn alpha_is_a_share(steps in proptest::collection::vec((0u64..2000, 0u64..3000, 1u32..100_000), 0..200)) {
-            let (mut dctcp, mut window) = (Dctcp::default(), Window::new(10, 50, 1 << 20, 1448));
+            let (mut dctcp, mut window) = (Dctcp::default(), Window::new(10, 50, 1448));
             for (delivered, marked, cwnd) in steps {
                 window.delivered += delivered;
                 window.delivered_ce += marked;

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn window() -> Window {
-        Window { nxt: 100, ..Window::new(20, INFINITE, INFINITE, 1448) }
+        Window { nxt: 100, ..Window::new(20, INFINITE, 1448) }
     }
 
     /// A train of acknowledgements 1 ms apart: found when it is longer than half of 40 ms.

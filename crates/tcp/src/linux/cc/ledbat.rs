@@ -25,7 +25,7 @@
 //! | Sec. 2.5: INIT_CWND should be 2 and must not exceed RFC 5681's (2 to 4) | `initial_window`, 2 unless given | |
 //! | Sec. 2.4.2: after a timeout cwnd = 1 | 1 more than what RACK still takes to be in flight | Linux, `tcp_enter_loss` |
 
-use super::{Controller, State, Window};
+use super::{Controller, INFINITE, State, Window};
 use sluicegate_base::{Span, Time};
 
 /// The least window that delay, losses and marks leave, in packets.
@@ -111,7 +111,7 @@ impl Controller for Ledbat {
             let flight = window.max_packets_out.max(window.in_flight + acked);
             cwnd = cwnd.min((flight + ALLOWED_INCREASE).into());
         }
-        cwnd = cwnd.clamp(MIN_CWND.into(), window.clamp.max(MIN_CWND).into());
+        cwnd = cwnd.clamp(MIN_CWND.into(), INFINITE.into());
         window.cwnd = cwnd as u32;
         self.fraction = cwnd - f64::from(window.cwnd);
     }
@@ -138,7 +138,7 @@ mod tests {
     const TARGET: Span = Span::from_millis(100);
 
     fn window(cwnd: u32) -> Window {
-        Window { cwnd_limited: true, srtt: Span::from_millis(50), ..Window::new(cwnd, 1 << 30, 1 << 20, 1448) }
+        Window { cwnd_limited: true, srtt: Span::from_millis(50), ..Window::new(cwnd, 1 << 30, 1448) }
     }
 
     fn cwnd(ledbat: &Ledbat, window: &Window) -> f64 {
@@ -251,7 +251,7 @@ mod tests {
                     3 => ledbat.on_acked(&mut window, n, Some(Span(wait))),
                     _ => ledbat.grow(&mut window, n),
                 }
-                prop_assert!((2..=window.clamp).contains(&window.cwnd), "{ledbat:?}");
+                prop_assert!((2..=INFINITE).contains(&window.cwnd), "{ledbat:?}");
                 prop_assert!((0.0..1.0).contains(&ledbat.fraction), "{ledbat:?}");
             }
         }

@@ -22,7 +22,7 @@ pub use reno::Reno;
 
 use sluicegate_base::{Rate, Span, Time};
 
-/// No threshold yet (TCP_INFINITE_SSTHRESH).
+/// No threshold yet (TCP_INFINITE_SSTHRESH), and the most that a window becomes.
 pub const INFINITE: u32 = 0x7fff_ffff;
 
 /// What a sender is in the middle of; the names are those of Linux's `tcp_ca_state`, and the order counts.
@@ -52,8 +52,6 @@ pub struct Window {
     pub count: u32,
     /// The window before the last reduction (prior_cwnd).
     pub prior_cwnd: u32,
-    /// The most that the window may become (snd_cwnd_clamp).
-    pub clamp: u32,
     /// The window at the start.
     pub initial: u32,
     /// The rate at which packets leave if the sender paces, headers not counted (sk_pacing_rate); zero before it is known.
@@ -68,8 +66,8 @@ pub struct Window {
     pub now: Time,
     /// The smoothed round trip; zero before the first.
     pub srtt: Span,
-    /// The least round trip of the last five minutes; `None` before the first.
-    pub min_rtt: Option<Span>,
+    /// The least round trip of the last five minutes; none is longer before the first.
+    pub least_rtt: Span,
     /// Packets sent and not acknowledged (packets_out).
     pub packets_out: u32,
     /// Packets believed to be in the network (tcp_packets_in_flight).
@@ -98,13 +96,12 @@ pub struct Window {
 impl Window {
     /// A window of so many packets of `mss` bytes, before anything is sent.
     #[must_use]
-    pub fn new(initial: u32, ssthresh: u32, clamp: u32, mss: u32) -> Window {
+    pub fn new(initial: u32, ssthresh: u32, mss: u32) -> Window {
         Window {
             cwnd: initial,
             ssthresh,
             count: 0,
             prior_cwnd: 0,
-            clamp,
             initial,
             pacing_rate: Rate(0),
             paced: false,
@@ -112,7 +109,7 @@ impl Window {
             state: State::Open,
             now: Time::ZERO,
             srtt: Span::ZERO,
-            min_rtt: None,
+            least_rtt: Span(u64::MAX),
             packets_out: 0,
             in_flight: 0,
             delivered: 0,
@@ -125,6 +122,13 @@ impl Window {
             cwnd_limited: false,
             max_packets_out: 0,
         }
+    }
+
+    /// The least round trip of the last five minutes; `None` before the first.
+    #[inline(always)]
+    #[must_use]
+    pub fn min_rtt(&self) -> Option<Span> {
+        Some(self.least_rtt).filter(|rtt| *rtt != Span(u64::MAX))
     }
 
     /// Whether the window is below the threshold (tcp_in_slow_start).
@@ -143,7 +147,7 @@ impl Window {
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let used = cwnd - self.cwnd;
-        self.cwnd = cwnd.min(self.clamp);
+        self.cwnd = cwnd.min(INFINITE);
         acked - used
     }
 
@@ -159,7 +163,7 @@ impl Window {
             self.cwnd += self.count / w;
             self.count %= w;
         }
-        self.cwnd = self.cwnd.min(self.clamp);
+        self.cwnd = self.cwnd.min(INFINITE);
     }
 }
 

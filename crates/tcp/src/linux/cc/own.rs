@@ -1,7 +1,7 @@
 //! A congestion controller of one's own, written for [`crate::cc::CongestionControl`], on a Linux host: its window and its pace are
 //! followed, what is lost and sent again is Linux's.
 
-use super::{Controller, Event, Sample, State, Window};
+use super::{Controller, Event, INFINITE, Sample, State, Window};
 use crate::cc::{Ack, CongestionControl, RateSample, RoundTrip};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
@@ -21,8 +21,8 @@ impl Own {
     }
 
     fn follow(&self, window: &mut Window) {
-        window.cwnd = (self.inner.cwnd().max(1.0) as u32).min(window.clamp);
-        window.ssthresh = (self.inner.ssthresh().max(2.0) as u32).min(super::INFINITE);
+        window.cwnd = (self.inner.cwnd().max(1.0) as u32).min(INFINITE);
+        window.ssthresh = (self.inner.ssthresh().max(2.0) as u32).min(INFINITE);
         if let Some(rate) = self.inner.pacing_rate() {
             window.pacing_rate = rate;
         }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_window_is_the_controllers() {
         let mut own = Own::new(Box::new(Reno::new(10.0, 20.0)));
-        let mut window = Window { cwnd_limited: true, ..Window::new(10, 20, 1000, 1448) };
+        let mut window = Window { cwnd_limited: true, ..Window::new(10, 20, 1448) };
         own.govern(&mut window, &Sample { acked_sacked: 1, ..Sample::default() });
         assert_eq!(window.cwnd, 11);
         own.on_state(&mut window, State::Recovery);

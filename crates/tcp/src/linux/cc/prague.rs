@@ -19,7 +19,7 @@
 //! | Sec. 2.4.5; RFC 9331, Sec. 4.3, item 3: in uncontrolled environments a classic AQM must be detected and answered as Reno would | it is not | the environment here is controlled: which discipline marks is known |
 //! | RFC 9331, Sec. 4.3: answers losses as Reno does | the same, by PRR | |
 
-use super::{Controller, Sample, State, Window};
+use super::{Controller, INFINITE, Sample, State, Window};
 use sluicegate_base::{Rate, Span, Time};
 
 /// The least round trip that the window follows.
@@ -54,7 +54,7 @@ impl Prague {
 
     /// A new window, with its fraction; two packets at the least.
     fn set(&mut self, window: &mut Window, cwnd: f64) {
-        let cwnd = cwnd.clamp(2.0, f64::from(window.clamp.max(2)));
+        let cwnd = cwnd.clamp(2.0, f64::from(INFINITE));
         window.cwnd = cwnd as u32;
         self.fraction = cwnd - f64::from(window.cwnd);
     }
@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn window() -> Window {
-        Window { srtt: Span::from_millis(50), cwnd_limited: true, ..Window::new(100, 1 << 30, 1 << 20, 1000) }
+        Window { srtt: Span::from_millis(50), cwnd_limited: true, ..Window::new(100, 1 << 30, 1000) }
     }
 
     /// The draft by hand: the first mark halves and ends slow start; then alpha follows the share, 1/16 of the way a round trip.
@@ -228,7 +228,7 @@ mod tests {
                     2 => window.srtt = Span(wait.max(1)),
                     _ => prague.grow(&mut window, acked),
                 }
-                prop_assert!((2..=window.clamp).contains(&window.cwnd) && window.ssthresh >= 2);
+                prop_assert!((2..=INFINITE).contains(&window.cwnd) && window.ssthresh >= 2);
                 prop_assert!(prague.alpha.is_none_or(|alpha| (0.0..=1.0).contains(&alpha)));
                 prop_assert!(prague.burst(&window) >= Some(1));
             }

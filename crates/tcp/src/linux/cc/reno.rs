@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     fn window(cwnd: u32, ssthresh: u32) -> Window {
-        Window { cwnd_limited: true, ..Window::new(cwnd, ssthresh, 1000, 1448) }
+        Window { cwnd_limited: true, ..Window::new(cwnd, ssthresh, 1448) }
     }
 
     /// RFC 5681 with RFC 3465 by hand: an acknowledgement of many packets counts each.

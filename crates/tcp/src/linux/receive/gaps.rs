@@ -135,14 +135,14 @@ impl Receiver {
     /// Something came twice.
     pub(super) fn repeated(&mut self, range: (u64, u64)) {
         self.told = false;
-        if self.duplicate.is_none() {
-            self.duplicate = Some(Box::new(range));
+        if self.rare.duplicate.is_none() {
+            self.rare.duplicate = Some(range);
         }
     }
 
     /// An acknowledgement out of order goes, or is held back for a while (tcp_comp_sack_…).
     pub(super) fn hold_back(&mut self, now: Time) {
-        let (next, mut rtt) = (self.next, self.window.rtt());
+        let (next, srtt, mut rtt) = (self.next, self.srtt(), self.window.rtt());
         let Some(gaps) = &mut self.gaps else { return };
         if gaps.counted.0 != next {
             gaps.counted = (next, 0);
@@ -153,8 +153,8 @@ impl Receiver {
         }
         gaps.compressed += 1;
         if gaps.deadline == Time::NEVER {
-            if self.srtt > Span::ZERO && self.srtt < rtt {
-                rtt = self.srtt;
+            if srtt > Span::ZERO && srtt < rtt {
+                rtt = srtt;
             }
             gaps.deadline = now + Span(rtt.0 / 20).min(COMPRESS_MAX);
         }

@@ -28,7 +28,7 @@ use super::{
     BW_SHIFT, LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, RecoveryWindow, UNIT, bdp, burst_goal, first_pace, least_burst,
     micros, paced,
 };
-use crate::linux::cc::{Controller, Event, Sample, State, Window};
+use crate::linux::cc::{Controller, Event, INFINITE, Sample, State, Window};
 use sluicegate_base::{Rate, Span, Stream, Time};
 
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
@@ -285,7 +285,7 @@ impl Bbr {
                 cwnd = cwnd.max(LEAST_CWND);
             }
         }
-        window.cwnd = cwnd.clamp(1, window.clamp);
+        window.cwnd = cwnd.clamp(1, INFINITE);
         if self.mode == Mode::ProbeRtt {
             window.cwnd = window.cwnd.min(LEAST_CWND);
         }
@@ -354,7 +354,7 @@ impl Controller for Bbr {
     }
 
     fn first_rate(&mut self, window: &mut Window) {
-        self.min_rtt = window.min_rtt;
+        self.min_rtt = window.min_rtt();
         self.min_rtt_at = window.now;
         self.first_pace(window);
     }

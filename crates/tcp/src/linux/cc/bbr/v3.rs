@@ -26,7 +26,7 @@ mod model;
 use super::{
     LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, RecoveryWindow, UNIT, bdp, burst_goal, first_pace, least_burst, paced,
 };
-use crate::linux::cc::{Controller, Event, Sample, State, Window};
+use crate::linux::cc::{Controller, Event, INFINITE, Sample, State, Window};
 use sluicegate_base::{Rate, Span, Stream, Time};
 
 const STARTUP_PACING: u64 = UNIT * 277 / 100;
@@ -364,7 +364,7 @@ impl Bbr3 {
             Mode::Startup | Mode::Drain => NONE,
         };
         bound = bound.min(self.inflight_shortterm).max(LEAST_CWND);
-        window.cwnd = cwnd.min(bound).clamp(1, window.clamp);
+        window.cwnd = cwnd.min(bound).clamp(1, INFINITE);
     }
 }
 
@@ -422,8 +422,8 @@ impl Controller for Bbr3 {
     }
 
     fn first_rate(&mut self, window: &mut Window) {
-        self.min_rtt = window.min_rtt;
-        self.probe_rtt_min = window.min_rtt;
+        self.min_rtt = window.min_rtt();
+        self.probe_rtt_min = window.min_rtt();
         (self.min_rtt_stamp, self.probe_rtt_stamp) = (window.now, window.now);
         window.pacing_rate = first_pace(window, STARTUP_PACING);
     }
