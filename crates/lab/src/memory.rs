@@ -44,9 +44,9 @@ fn packet(host: Option<&Host>) -> f64 {
 }
 const FEW: f64 = 131_072.0;
 
-/// Bytes of what Linux's hosts remember of a packet until it is acknowledged (40 B in their queue, as many for a controller that asks
+/// Bytes of what Linux's hosts remember of a packet until it is acknowledged (32 B in their queue, 40 for a controller that asks
 /// for rate samples), in rings of which a half may be free.
-const RECORD: f64 = 2.0 * (40.0 + 40.0);
+const RECORD: f64 = 2.0 * (32.0 + 40.0);
 
 /// How many times what its path holds a sender may remember: twice in slow start, which doubles the window until it hears of the
 /// first loss a round trip later, and as much again in four more round trips at half of it while repairs are lost. In the network

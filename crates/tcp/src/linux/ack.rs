@@ -32,9 +32,8 @@ pub(super) struct Seen {
     /// When the first and the last packet were sent that SACK reports for the first time.
     pub first_sack: Option<Time>,
     pub last_sack: Option<Time>,
-    /// Of the packets that have come, the one sent last: when, and its end; and how many the connection had delivered then.
-    pub newest: (Time, u64),
-    pub prior_delivered: Option<u64>,
+    /// Of the packets that come for the first time, the one sent last: when, and its end.
+    pub newest: Option<(Time, u64)>,
 }
 
 impl Seen {
@@ -66,23 +65,16 @@ impl Sender {
         self.window.srtt = self.rtt.srtt();
     }
 
-    /// How many packets had been delivered, of which this is the lower half.
-    #[inline]
-    pub(super) fn delivered_before(&self, delivered: u32) -> u64 {
-        self.window.delivered - u64::from((self.window.delivered as u32).wrapping_sub(delivered))
-    }
-
     /// A packet has come for the first time, of those that an acknowledgement covers or reports.
     #[inline]
     pub(super) fn deliver(&mut self, index: usize, packet: &Packet, seen: &mut Seen) {
         let sent = (packet.sent, packet.end());
-        if packet.has(Packet::SAMPLED) || (seen.prior_delivered.is_some() && !sent_after(sent, seen.newest)) {
+        if packet.has(Packet::SAMPLED) || seen.newest.is_some_and(|newest| !sent_after(sent, newest)) {
             return;
         }
-        let prior = self.delivered_before(packet.delivered);
-        (seen.newest, seen.prior_delivered) = (sent, Some(prior));
+        seen.newest = Some(sent);
         if let Some(rate) = &mut self.rate {
-            rate.on_delivered(index, packet, prior);
+            rate.on_delivered(index, packet, &self.window);
         }
     }
 
@@ -138,8 +130,8 @@ impl Sender {
         let marked = marked.of(newly);
         self.window.delivered_ce += u64::from(marked);
         self.cc.on_ack(&mut self.window, seen.ece);
-        if let Some(prior) = seen.prior_delivered {
-            self.update_reordering_window(prior);
+        if let Some((sent, _)) = seen.newest {
+            self.update_reordering_window(sent);
         }
         if self.probe.is_some() {
             self.on_probe_acked(ack, &seen);

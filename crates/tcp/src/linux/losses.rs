@@ -5,7 +5,7 @@ use super::queue::{Packet, sent_after};
 use super::rack::{MAX_REORDERING, TIMER_SLACK};
 use super::sender::{Phase, Sender, Timer};
 use alloc::vec::Vec;
-use sluicegate_base::Span;
+use sluicegate_base::{Span, Time};
 
 impl Sender {
     /// How long reordering is allowed to take (tcp_rack_reo_wnd).
@@ -19,15 +19,13 @@ impl Sender {
         Span(quarter.saturating_mul(self.rack.steps.into()).min(self.rtt.srtt().0))
     }
 
-    /// Repeated data came twice: the window may be too small (tcp_rack_update_reo_wnd). `prior`: packets delivered when the
-    /// last of those that have come was sent.
+    /// Where repeated data came twice the window is too small: it is widened once in a round (tcp_rack_update_reo_wnd). `sent`:
+    /// when the last was sent of the packets that come now.
     #[inline(always)]
-    pub(super) fn update_reordering_window(&mut self, prior: u64) {
-        if prior > 0 {
-            let duplicate = self.rack.duplicate_seen && prior >= self.episode.widened;
-            if self.rack.update_window(duplicate) {
-                self.episode.widened = self.window.delivered;
-            }
+    pub(super) fn update_reordering_window(&mut self, sent: Time) {
+        let duplicate = self.rack.duplicate_seen && sent >= self.episode.widened;
+        if self.rack.update_window(duplicate) {
+            self.episode.widened = self.window.now;
         }
     }
 

@@ -38,16 +38,15 @@ impl Sender {
             self.wnd = segment.options.window;
             self.wnd_most = self.wnd_most.max(self.wnd);
         }
-        let prior = self.delivered_before(last.delivered);
         self.window.delivered += u64::from(acked);
-        self.rack.arrived(last.sent, last.end, now);
+        self.rack.arrived(last.0, last.1, now);
         self.probe_of_window_answered();
-        let latest = now.since(last.sent);
+        let latest = now.since(last.0);
         self.measured(now.since(first), latest);
         self.refresh();
         self.cc.on_acked(&mut self.window, acked, Some(latest));
         self.cc.on_ack(&mut self.window, false);
-        self.update_reordering_window(prior);
+        self.update_reordering_window(last.0);
         // What goes out now mostly sets it.
         self.timer_due = !self.queue.is_empty();
         if !self.timer_due {

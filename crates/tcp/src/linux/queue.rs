@@ -14,35 +14,25 @@ pub(super) struct Packet {
     pub start: u64,
     /// When it was last sent.
     pub sent: Time,
-    /// How many bytes of the stream it has, the end of that counted.
-    pub len: u32,
+    /// How many bytes of the stream it has, the end of that counted: an IP packet is no longer than that.
+    pub len: u16,
+    /// What is so of it, each by one of the bits below.
+    pub tags: u8,
     /// Where the burst began that it was last sent in, the lower half: what is under way is less than 4 GiB.
     pub burst: u32,
-    /// How many packets the connection had delivered when it was last sent, the lower half (tx.delivered).
-    pub delivered: u32,
     /// Those sent before and after it, by their numbers (tcp_tsorted_anchor), while it is in the order of sending.
     pub earlier: u32,
     pub later: u32,
-    /// What is so of it, each by one of the bits below.
-    pub tags: u8,
 }
 
-const _: () = assert!(size_of::<Packet>() == 40, "a window has many");
+const _: () = assert!(size_of::<Packet>() == 32, "a window has many");
 
-/// Packets that left an untouched queue: when the first was sent, the last one, and how many they are.
+/// Packets that left an untouched queue: when the first was sent; when the last was, and its end; and how many they are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Popped {
     pub first: Time,
-    pub last: Sent,
+    pub last: (Time, u64),
     pub acked: u32,
-}
-
-/// When a packet was sent, its end, and how many the connection had delivered then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub sent: Time,
-    pub end: u64,
-    pub delivered: u32,
 }
 
 /// Whether the first was sent after the second; of two sent at one time, the one further on in the stream.
@@ -237,9 +227,9 @@ impl Queue {
     pub fn pop_untouched(&mut self, una: u64) -> Option<Popped> {
         let mut popped: Option<Popped> = None;
         while let Some(packet) = self.front().filter(|packet| packet.end() <= una) {
-            let (sent, end, delivered) = (packet.sent, packet.end(), packet.delivered);
-            let (first, acked) = popped.map_or((sent, 0), |popped| (popped.first, popped.acked));
-            popped = Some(Popped { first, last: Sent { sent, end, delivered }, acked: acked + 1 });
+            let last = (packet.sent, packet.end());
+            let (first, acked) = popped.map_or((last.0, 0), |popped| (popped.first, popped.acked));
+            popped = Some(Popped { first, last, acked: acked + 1 });
             self.packets.pop();
         }
         popped
@@ -252,7 +242,7 @@ impl Queue {
             return;
         }
         let packet = &mut self.packets[0];
-        (packet.start, packet.len) = (una, (packet.end() - una) as u32);
+        (packet.start, packet.len) = (una, (packet.end() - una) as u16);
         if !packet.has(Packet::SACKED) {
             self.leave_order(0);
             self.order_first();

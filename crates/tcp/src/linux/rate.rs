@@ -10,15 +10,24 @@ use super::queue::Packet;
 use super::ring::Ring;
 use sluicegate_base::{Span, Time};
 
-/// What the acknowledgement of a packet is compared with: how things stood when it was last sent (tx of struct tcp_skb_cb).
+/// What the acknowledgement of a packet is compared with: how things stood when it was last sent (tx of struct tcp_skb_cb), of
+/// counts the lower half.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     first_sent: Time,
     delivered_time: Time,
-    delivered_ce: u64,
-    lost: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    lost: u32,
     in_flight: u32,
     app_limited: bool,
+}
+
+const _: () = assert!(size_of::<Record>() == 40, "a window has many");
+
+/// A count before, of which this is the lower half: it has grown to `now`.
+fn before(half: u32, now: u64) -> u64 {
+    now - u64::from((now as u32).wrapping_sub(half))
 }
 
 /// The state of one connection whose controller governs or asks for samples.
@@ -55,8 +64,9 @@ impl Rate {
         let record = Record {
             first_sent: self.first_sent,
             delivered_time: window.delivered_time,
-            delivered_ce: window.delivered_ce,
-            lost: window.lost,
+            delivered: window.delivered as u32,
+            delivered_ce: window.delivered_ce as u32,
+            lost: window.lost as u32,
             in_flight: in_flight + 1,
             app_limited: window.app_limited > 0,
         };
@@ -72,16 +82,16 @@ impl Rate {
         self.sample = Sample { prior_in_flight: in_flight, ..Sample::default() };
     }
 
-    /// It delivers this packet, and none that was sent later so far; `prior`: packets delivered when that was sent
-    /// (tcp_rate_skb_delivered).
-    pub fn on_delivered(&mut self, index: usize, packet: &Packet, prior: u64) {
+    /// It delivers this packet, and none that was sent later so far (tcp_rate_skb_delivered).
+    pub fn on_delivered(&mut self, index: usize, packet: &Packet, window: &Window) {
         let Some(record) = self.records.get(index) else { return };
         self.first_sent = packet.sent;
         self.send_elapsed = packet.sent.since(record.first_sent);
         self.delivered_time = record.delivered_time;
         let sample = &mut self.sample;
-        (sample.prior_delivered, sample.delivered_ce) = (Some(prior), record.delivered_ce);
-        (sample.prior_lost, sample.tx_in_flight) = (record.lost, record.in_flight);
+        sample.prior_delivered = Some(before(record.delivered, window.delivered));
+        sample.delivered_ce = before(record.delivered_ce, window.delivered_ce);
+        (sample.prior_lost, sample.tx_in_flight) = (before(record.lost, window.lost), record.in_flight);
         (sample.is_app_limited, sample.is_retrans) = (record.app_limited, packet.has(Packet::EVER_RESENT));
         sample.sent = packet.sent;
     }

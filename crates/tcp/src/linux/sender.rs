@@ -113,8 +113,8 @@ pub(super) struct Episode {
     pub undo: Undo,
     /// What must be acknowledged for it to be over (high_seq).
     pub high: u64,
-    /// How many packets had been delivered when RACK's window was last widened (rack.last_delivered).
-    pub widened: u64,
+    /// When RACK's window was last widened (rack.last_delivered).
+    pub widened: Time,
     pub counters: Counters,
 }
 
@@ -123,7 +123,7 @@ impl Initial for Episode {
         prr: Prr { delivered: 0, out: 0 },
         undo: Undo { marker: None, resent: 0, stamp: 0, prior_ssthresh: 0 },
         high: 0,
-        widened: 0,
+        widened: Time::ZERO,
         counters: Counters::NONE,
     };
 }

@@ -107,7 +107,7 @@ impl Sender {
             let most = room.min(self.pacing.burst(&*self.cc, &self.window));
             let first = self.queue.at(index);
             self.burst_start = first.start as u32;
-            let len = first.len;
+            let len = first.len.into();
             self.pacing.begin(&self.window, self.queue.lost_together(index).min(most), len, self.window.now);
         }
         if index == 0 && !matches!(self.timer, Some(Timer::Reordering)) {
@@ -330,7 +330,7 @@ impl Sender {
         let push = len > 0 && self.burst_pushed && self.burst_end == Near::new(stop);
         let record = self.record(len, self.queue.len() as usize, nothing_out);
         let tags = if push { Packet::PUSH } else { 0 };
-        let packet = Packet { start, len: len + u32::from(fin), tags, ..record };
+        let packet = Packet { start, len: (end - start) as u16, tags, ..record };
         self.queue.push(packet);
         self.window.nxt = end;
         if self.in_reduction() {
@@ -352,7 +352,7 @@ impl Sender {
     fn send_again(&mut self, index: usize, repair: bool, segment: &mut Segment) {
         let old = *self.queue.at(index);
         let fin = self.closed && old.end() == self.written + 1;
-        let len = old.len - u32::from(fin);
+        let len = u32::from(old.len) - u32::from(fin);
         let packet = self.record(len, index, false);
         self.queue.send_again(index, packet, repair);
         if repair {
@@ -379,8 +379,7 @@ impl Sender {
         if let Some(rate) = &mut self.rate {
             rate.on_sent(index, &mut self.window, in_flight, nothing_out);
         }
-        let (burst, delivered) = (self.burst_start, self.window.delivered as u32);
-        Packet { burst, delivered, sent: self.window.now, ..Packet::default() }
+        Packet { burst: self.burst_start, sent: self.window.now, ..Packet::default() }
     }
 
     /// What every segment of the sender says.
