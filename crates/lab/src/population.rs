@@ -72,7 +72,7 @@ pub(crate) fn beside(scenario: &str, file: &str) -> String {
 }
 
 /// A host whose connections open and close, whatever its profile does with transfers without end.
-fn host(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Result<Host, ScenarioError> {
+fn host(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Result<Arc<Host>, ScenarioError> {
     for key in ["handshake", "closing"] {
         if matches!(section.given(key), Some(Raw::Switch(false))) {
             return Err(section.error(key, "these connections open and close: leave it out"));
@@ -86,7 +86,7 @@ fn host(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Resul
     for key in ["handshake", "closing"] {
         map.insert(key.to_owned(), Json::from(true));
     }
-    Ok(host)
+    Ok(Arc::new(host))
 }
 
 /// Writes laws that a name stands for out, so that a resolved scenario says all of itself.

@@ -500,7 +500,7 @@ fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
 }
 
 /// The one connection of a flow.
-fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: usize) -> Slot {
+fn lasting(host: &Arc<Host>, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: usize) -> Slot {
     let stream = |purpose| Stream::new(seed, &format!("flow/{at}/{purpose}"));
     let mut rng = stream("clock");
     let mut phase = || Span(rng.below(host.rto.tick.0));

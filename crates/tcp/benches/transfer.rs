@@ -10,6 +10,7 @@ use sluicegate_base::{Size, Span, Stream, Time};
 use sluicegate_tcp::host::VegasRules;
 use sluicegate_tcp::{Algorithm, Connection, Host, ProfileName, Segment, TcpParams};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 const SEGMENTS: u64 = 2000;
 const DELAY: Span = Span::from_millis(50);
@@ -36,7 +37,8 @@ type Wire = VecDeque<(Time, Segment)>;
 
 /// Moves all data from one end to the other; gives how many segments that took.
 fn transfer(host: &Host, loss: f64) -> u64 {
-    let ends = &mut [Connection::opener(host, Span::ZERO), Connection::listener(host, Span::ZERO)];
+    let host = Arc::new(host.clone());
+    let ends = &mut [Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO)];
     let wires: &mut [Wire; 2] = &mut Default::default();
     let (mut rng, mut now, mut free) = (Stream::new(1, "bench"), Time::ZERO, Time::ZERO);
     ends[0].write(SEGMENTS * u64::from(host.mss));

@@ -4,6 +4,7 @@ use crate::host::Host;
 use crate::segment::{Flags, Options, Plain, Segment};
 use crate::{linux, papers};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use sluicegate_base::{Span, Stream, Time};
 
 /// What a sender has counted.
@@ -97,33 +98,33 @@ impl Connection {
 
     /// An established end of a connection. `phase` shifts the retransmission clock within a tick.
     #[must_use]
-    pub fn established(host: &Host, phase: Span) -> Connection {
+    pub fn established(host: &Arc<Host>, phase: Span) -> Connection {
         Connection::new(host, phase, false, true)
     }
 
     /// The end that opens a connection when its application first writes, or the same as `established` for a host
     /// without handshakes.
     #[must_use]
-    pub fn opener(host: &Host, phase: Span) -> Connection {
+    pub fn opener(host: &Arc<Host>, phase: Span) -> Connection {
         Connection::new(host, phase, true, !host.opens())
     }
 
     /// The end that waits for the other to open.
     #[must_use]
-    pub fn listener(host: &Host, phase: Span) -> Connection {
+    pub fn listener(host: &Arc<Host>, phase: Span) -> Connection {
         Connection::new(host, phase, false, !host.opens())
     }
 
     /// The same of an end whose application never writes.
     #[must_use]
-    pub fn receiver(host: &Host, phase: Span) -> Connection {
+    pub fn receiver(host: &Arc<Host>, phase: Span) -> Connection {
         match host.is_linux() || host.closing {
             true => Connection::listener(host, phase),
             false => Connection::Papers(papers::End::receiving(host)),
         }
     }
 
-    fn new(host: &Host, phase: Span, opens: bool, open: bool) -> Connection {
+    fn new(host: &Arc<Host>, phase: Span, opens: bool, open: bool) -> Connection {
         match host.is_linux() {
             true => Connection::Linux(Box::new(linux::End::new(host, phase, opens && !open, open))),
             false => Connection::Papers(papers::End::new(host, phase, opens, open)),

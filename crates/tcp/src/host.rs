@@ -182,7 +182,7 @@ impl Host {
     /// let params = TcpParams::of(ProfileName::Linux);
     /// let make = |_: &Host| -> Box<dyn CongestionControl> { Box::new(Greatest { rate: None, cwnd: 10.0 }) };
     /// let host = Host::new(&params).with_controller("greatest", Arc::new(make))?;
-    /// # assert_eq!(sluicegate_tcp::Connection::opener(&host, sluicegate_base::Span::ZERO).cwnd(), 10.0);
+    /// # assert_eq!(sluicegate_tcp::Connection::opener(&Arc::new(host), sluicegate_base::Span::ZERO).cwnd(), 10.0);
     /// # Ok::<(), String>(())
     /// ```
     pub fn with_controller(self, name: &str, make: Arc<MakeController>) -> Result<Host, String> {
@@ -237,6 +237,12 @@ impl Host {
     #[must_use]
     pub fn opens(&self) -> bool {
         self.handshake && !self.vegas_of_ns2()
+    }
+
+    /// Whether what it sends is marked ECT(1), L4S's identifier (RFC 9331), instead of ECT(0).
+    #[must_use]
+    pub(crate) fn scalable(&self) -> bool {
+        self.algorithm == Algorithm::Prague && self.controller.is_none()
     }
 
     /// A new congestion control for a connection of a Linux host; `phase` tells it from others where it draws.

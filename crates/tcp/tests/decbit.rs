@@ -2,10 +2,12 @@
 
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
+use std::sync::Arc;
 
 fn ends(initial_window: f64, window: u64) -> (Connection, Connection) {
     let params = TcpParams::of(ProfileName::Ns2);
     let host = Host { algorithm: Algorithm::DecBit, initial_window, window: window * 960, ..Host::new(&params) };
+    let host = Arc::new(host);
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     (sender, Connection::established(&host, Span::ZERO))

@@ -12,7 +12,7 @@ fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
         Host { algorithm, ecn, initial_window: 8.0, initial_ssthresh: 8.0, window: 64 * 960, ..Host::new(&params) };
     // RFC 3168 as it stands, and a timer that nothing but its back-off changes.
     let rto = Arc::new(RtoConfig { min: Span::from_secs(1), ..*host.rto });
-    let host = Host { ns2_rules: false, vegas_rules: VegasRules::Paper, rto, ..host };
+    let host = Arc::new(Host { ns2_rules: false, vegas_rules: VegasRules::Paper, rto, ..host });
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     (sender, Connection::established(&host, Span::ZERO))
@@ -146,7 +146,8 @@ fn a_timeout_answers_the_marks_before_it() {
 fn only_with_ns2s_rules_are_retransmissions_capable() {
     for ns2_rules in [false, true] {
         let params = TcpParams::of(ProfileName::Ns2);
-        let mut sender = Connection::established(&Host { ecn: true, ns2_rules, ..Host::new(&params) }, Span::ZERO);
+        let mut sender =
+            Connection::established(&Arc::new(Host { ecn: true, ns2_rules, ..Host::new(&params) }), Span::ZERO);
         sender.write(960);
         assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
         let expiry = sender.next_timer().unwrap();
@@ -170,7 +171,7 @@ fn without_ecn_nothing_is_capable_and_nothing_is_answered() {
 fn a_bare_fin_may_not_be_marked() {
     for profile in [ProfileName::Dcn2004, ProfileName::FreeBsd45] {
         let params = TcpParams::of(profile);
-        let mut sender = Connection::established(&Host { ecn: true, ..Host::new(&params) }, Span::ZERO);
+        let mut sender = Connection::established(&Arc::new(Host { ecn: true, ..Host::new(&params) }), Span::ZERO);
         sender.write(100);
         assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
         sender.close();

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
+use std::sync::Arc;
 
 const MSS: u64 = 1448;
 
@@ -75,7 +76,7 @@ fn a_lost_tail_is_repaired_by_a_probe() {
 #[test]
 fn a_probe_with_the_last_segment_says_push() {
     let probe = |segments: u64| {
-        let mut sender = Connection::established(&host(Algorithm::Reno), Span::ZERO);
+        let mut sender = Connection::established(&Arc::new(host(Algorithm::Reno)), Span::ZERO);
         sender.write(segments * MSS);
         let sent: Vec<Segment> = std::iter::from_fn(|| sender.poll(Time::ZERO)).collect();
         assert_eq!(sent.len(), 10, "the initial window");
@@ -94,7 +95,7 @@ fn a_probe_with_the_last_segment_says_push() {
 fn where_replies_carry_acknowledgements_they_wait_for_them() {
     let ms = |ms: u64| Time(ms * 1_000_000);
     let bare = |think: u64| {
-        let mut server = Connection::established(&host(Algorithm::Cubic), Span::ZERO);
+        let mut server = Connection::established(&Arc::new(host(Algorithm::Cubic)), Span::ZERO);
         let mut acknowledges = |number: u64, at: Time| {
             let request = Segment { seq: 200 * number, len: 200, flags: Flags::ACK, ..Segment::default() };
             server.on_segment(&request, false, at);
@@ -142,7 +143,7 @@ fn a_spurious_timeout_is_found_out() {
 #[test]
 fn only_the_openings_of_dctcp_and_prague_may_be_marked() {
     for algorithm in [Algorithm::Dctcp, Algorithm::Prague, Algorithm::Cubic] {
-        let host = Host { ecn: true, ..host(algorithm) };
+        let host = Arc::new(Host { ecn: true, ..host(algorithm) });
         let mut ends = [Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO)];
         ends[0].write(MSS);
         let syn = ends[0].poll(Time::ZERO).unwrap();
@@ -160,7 +161,7 @@ fn only_the_openings_of_dctcp_and_prague_may_be_marked() {
 #[test]
 fn a_bare_fin_may_not_be_marked() {
     for algorithm in [Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Prague] {
-        let host = Host { ecn: true, ..host(algorithm) };
+        let host = Arc::new(Host { ecn: true, ..host(algorithm) });
         let mut sender = Connection::established(&host, Span::ZERO);
         sender.write(host.mss.into());
         assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
@@ -184,7 +185,7 @@ fn data(segments: std::ops::Range<u64>, stamp: u32) -> Segment {
 /// the timestamp to echo is dropped and answered, even where it would fill a hole. Linux lets 1 ms pass.
 #[test]
 fn an_old_timestamp_is_never_echoed_and_its_segment_dropped() {
-    let mut receiver = Connection::established(&host(Algorithm::Reno), Span::ZERO);
+    let mut receiver = Connection::established(&Arc::new(host(Algorithm::Reno)), Span::ZERO);
     let mut hear = |segment, ms: u64| {
         receiver.on_segment(&segment, false, Time(ms * 1_000_000));
         let answer = receiver.poll(Time(ms * 1_000_000)).expect("the first are acknowledged at once");
@@ -202,7 +203,7 @@ fn an_old_timestamp_is_never_echoed_and_its_segment_dropped() {
 #[test]
 fn an_old_acknowledgement_reports_nothing() {
     let losses_seen = |ack: u64, stamp: u32| {
-        let mut sender = Connection::established(&host(Algorithm::Reno), Span::ZERO);
+        let mut sender = Connection::established(&Arc::new(host(Algorithm::Reno)), Span::ZERO);
         sender.write(10 * MSS);
         assert_eq!(std::iter::from_fn(|| sender.poll(Time::ZERO)).count(), 10);
         let answer = |ack: u64, stamp| Segment { len: 0, seq: 0, ack: ack * MSS, ..data(0..0, stamp) };

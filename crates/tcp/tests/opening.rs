@@ -2,12 +2,13 @@
 
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::{Connection, Flags, Host, ProfileName, Segment, TcpParams};
+use std::sync::Arc;
 
 const DATA: u64 = 10_000;
 const ROUND_TRIP: Span = Span::from_millis(100);
 
 fn ends(params: &TcpParams) -> (Connection, Connection) {
-    let host = Host::new(params);
+    let host = Arc::new(Host::new(params));
     (Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO))
 }
 

@@ -87,7 +87,8 @@ fn run(
     lost: &[usize],
     until_ms: u64,
 ) -> (Connection, Vec<(Time, u64)>) {
-    let mut ends = [Connection::opener(host, Span::ZERO), Connection::listener(host, Span::ZERO)];
+    let host = Arc::new(host.clone());
+    let mut ends = [Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO)];
     let mut wire: Vec<(Time, usize, usize, Segment)> = Vec::new();
     let (mut writes, mut free, mut sent) = (writes.iter().peekable(), Time::ZERO, Vec::new());
     loop {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use std::sync::Arc;
 
 fn host() -> Host {
     let params = TcpParams::of(ProfileName::Ns2);
@@ -31,9 +32,10 @@ struct Pair {
 
 impl Pair {
     fn new(host: &Host, loses: impl FnMut(u64, &Segment) -> bool + 'static) -> Pair {
+        let host = Arc::new(host.clone());
         Pair {
-            sender: Connection::opener(host, Span::ZERO),
-            receiver: Connection::listener(host, Span::ZERO),
+            sender: Connection::opener(&host, Span::ZERO),
+            receiver: Connection::listener(&host, Span::ZERO),
             now: Time::ZERO,
             delay: Span::from_millis(50),
             wire: Vec::new(),
@@ -211,7 +213,7 @@ proptest! {
         segments in proptest::collection::vec((0u64..100_000, 0u32..3000, 0u64..100_000), 0..200),
     ) {
         let host = Host { algorithm, ecn: true, closing: true, delayed_ack: Span::from_millis(40), ..host() };
-        let mut end = Connection::established(&host, Span(3));
+        let mut end = Connection::established(&Arc::new(host), Span(3));
         end.write(70_000);
         end.close();
         for (at, (seq, len, ack)) in segments.into_iter().enumerate() {

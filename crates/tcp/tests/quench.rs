@@ -4,6 +4,7 @@ use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::host::VegasRules;
 use sluicegate_tcp::{Algorithm, Connection, Host, TcpParams};
+use std::sync::Arc;
 
 fn host(source_quench: Option<bool>, profile: ProfileName) -> Host {
     Host::new(&TcpParams { source_quench, ..TcpParams::of(profile) })
@@ -35,6 +36,7 @@ fn a_quench_closes_the_window_and_slow_start_opens_it_again() {
             window: 64 * 960,
             ..host(Some(true), ProfileName::Ns2)
         };
+        let host = Arc::new(host);
         let mut ends = (Connection::established(&host, Span::ZERO), Connection::established(&host, Span::ZERO));
         ends.0.write(u64::MAX);
         assert_eq!(round(&mut ends, 0), 16, "{algorithm:?}");
@@ -53,7 +55,7 @@ fn a_quench_closes_the_window_and_slow_start_opens_it_again() {
 fn only_the_hosts_of_bsd_heed_a_quench_unless_they_are_told() {
     use ProfileName::{Bsd43Tahoe, FreeBsd45, Linux, Ns2, Red1993};
     let heeds = |source_quench, profile| {
-        let host = Host { handshake: false, ..host(source_quench, profile) };
+        let host = Arc::new(Host { handshake: false, ..host(source_quench, profile) });
         let mut sender = Connection::established(&host, Span::ZERO);
         sender.on_quench();
         sender.counters().quench_responses == 1
@@ -67,7 +69,7 @@ fn only_the_hosts_of_bsd_heed_a_quench_unless_they_are_told() {
 
 #[test]
 fn before_the_connection_is_open_there_is_no_window_to_close() {
-    let mut sender = Connection::opener(&host(Some(true), ProfileName::Ns2), Span::ZERO);
+    let mut sender = Connection::opener(&Arc::new(host(Some(true), ProfileName::Ns2)), Span::ZERO);
     sender.write(960);
     assert!(sender.poll(Time::ZERO).is_some(), "the SYN");
     sender.on_quench();

@@ -2,6 +2,7 @@
 
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
+use std::sync::Arc;
 
 const MSS: u64 = 960;
 
@@ -10,7 +11,7 @@ fn sender(ns2_rules: bool) -> Connection {
     let (algorithm, initial_window, initial_ssthresh) = (Algorithm::Sack, 10.0, 10.0);
     let host = Host::new(&params);
     let host = Host { algorithm, initial_window, initial_ssthresh, ecn: true, ns2_rules, ..host };
-    let host = Host { limited_transmit: false, window: 64 * MSS, ..host };
+    let host = Arc::new(Host { limited_transmit: false, window: 64 * MSS, ..host });
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     sender

@@ -3,13 +3,14 @@
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use std::sync::Arc;
 
 /// A sender with a window of 20 segments, all of them under way, and the length of one.
 fn sender(profile: ProfileName, algorithm: Algorithm) -> (Connection, u64) {
     let params = TcpParams { algorithm: Some(algorithm), initial_window: Some(20.0), ..TcpParams::of(profile) };
     let host = Host::new(&params);
     let mss = u64::from(host.mss);
-    let mut sender = Connection::established(&Host { window: 20 * mss, ..host }, Span::ZERO);
+    let mut sender = Connection::established(&Arc::new(Host { window: 20 * mss, ..host }), Span::ZERO);
     sender.write(u64::MAX);
     assert_eq!(sent(&mut sender, Time::ZERO).len(), 20);
     (sender, mss)
@@ -74,7 +75,7 @@ fn duplicates_before_the_first_acknowledgement_bring_a_fast_retransmit_after_a_t
 #[test]
 fn the_first_repetitions_of_a_syn_wait_as_long_as_the_profile_says() {
     let waits = |profile| {
-        let mut opener = Connection::opener(&Host::new(&TcpParams::of(profile)), Span::ZERO);
+        let mut opener = Connection::opener(&Arc::new(Host::new(&TcpParams::of(profile))), Span::ZERO);
         opener.write(1000);
         let mut now = Time::ZERO;
         let mut wait = || {

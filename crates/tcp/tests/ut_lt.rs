@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
+use std::sync::Arc;
 
 fn ends(algorithm: Algorithm, initial_window: f64, window: u64) -> (Connection, Connection) {
     let params = TcpParams::of(ProfileName::Ns2);
     let host = Host { algorithm, initial_window, handshake: false, window: window * 960, ..Host::new(&params) };
+    let host = Arc::new(host);
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     (sender, Connection::established(&host, Span::ZERO))

@@ -21,7 +21,7 @@ struct Sender(Connection);
 impl Sender {
     /// Segments 8 to 13 under way, sent at 400 ms after rounds of 100 ms; 0 to 7 are acknowledged.
     fn with_six_under_way() -> Sender {
-        let mut sender = Sender(Connection::established(&host(), Span::ZERO));
+        let mut sender = Sender(Connection::established(&Arc::new(host()), Span::ZERO));
         sender.0.write(u64::MAX / 8);
         assert_eq!(sender.sends(0), [0], "one segment of data opens");
         assert_eq!(sender.acks_in_turn(1..=1, 100), [1]);
@@ -121,7 +121,8 @@ fn a_timeout_restarts_at_two() {
 /// something to send again.
 #[test]
 fn the_timer_runs_on_while_nothing_is_under_way() {
-    let host = Host { rto: Arc::new(RtoConfig { min: Span::from_millis(300), ..*host().rto }), ..host() };
+    let rto = Arc::new(RtoConfig { min: Span::from_millis(300), ..*host().rto });
+    let host = Arc::new(Host { rto, ..host() });
     for (wrote, sent, deadline) in [(599, 3, 600), (601, 2, 1200), (1199, 2, 1200), (1201, 2, 2400)] {
         let mut sender = Sender(Connection::established(&host, Span::ZERO));
         sender.0.write(5 * MSS);

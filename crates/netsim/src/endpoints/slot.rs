@@ -13,6 +13,7 @@ use sluicegate_base::{Span, Time};
 use sluicegate_tcp::connection::SendCounters;
 use sluicegate_tcp::{Connection, Flags, Host, Plain};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A connection. The first end is its flow's sender; of connections that come and go it answers, and the second end has
 /// opened it: what users wait for comes from the sender to the receiver, as the data of any flow.
@@ -60,7 +61,7 @@ pub struct Opening<'a> {
     /// Its flow.
     pub flow: u32,
     /// Of the end that answers, and of the one that opens.
-    pub hosts: [&'a Host; 2],
+    pub hosts: [&'a Arc<Host>; 2],
     /// Its way to the shared links.
     pub way: &'a Way,
     /// Its base round trip.
@@ -248,7 +249,7 @@ mod tests {
     use sluicegate_tcp::{ProfileName, TcpParams};
 
     fn open(slots: &mut Slots) -> u32 {
-        let host = Host::new(&TcpParams::of(ProfileName::Ns2));
+        let host = Arc::new(Host::new(&TcpParams::of(ProfileName::Ns2)));
         let way = Way::fixed(Span::ZERO);
         let (hosts, phases) = ([&host, &host], [Span::ZERO; 2]);
         let opening = Opening { flow: 0, hosts, way: &way, round_trip: Span::ZERO, losses: [0; 2], phases };

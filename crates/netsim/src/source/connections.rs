@@ -129,7 +129,7 @@ pub enum Vectors {
 #[derive(Clone, Debug)]
 pub struct ConnectionsPlan {
     /// The hosts at both ends, but for what vectors say.
-    pub host: Host,
+    pub host: Arc<Host>,
     /// Where the connections come from.
     pub vectors: Vectors,
     /// Their way to the shared links.

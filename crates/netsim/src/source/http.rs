@@ -18,6 +18,7 @@
 use super::way::Way;
 use sluicegate_base::{About, Declared, Distribution, Measure, Range, Span, Stream, params};
 use sluicegate_tcp::Host;
+use std::sync::Arc;
 
 params! {
     /// Parameters of a group of web users; `count` says how many.
@@ -89,7 +90,7 @@ pub struct Model {
 #[derive(Clone, Debug)]
 pub struct HttpPlan {
     /// The hosts at both ends of their connections.
-    pub host: Host,
+    pub host: Arc<Host>,
     /// How many there are.
     pub users: u32,
     /// Each is found thinking at a time drawn uniformly from the group's start on, within this.
@@ -279,7 +280,7 @@ mod tests {
 
     fn plan() -> HttpPlan {
         let link = Link { rate: Rate(100_000_000), packet: 1000 };
-        let host = Host::new(&sluicegate_tcp::TcpParams::of(sluicegate_tcp::ProfileName::Ns2));
+        let host = Arc::new(Host::new(&sluicegate_tcp::TcpParams::of(sluicegate_tcp::ProfileName::Ns2)));
         let model = HttpParams::defaults(&link).unwrap().model().unwrap();
         HttpPlan {
             host,

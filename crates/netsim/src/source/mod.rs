@@ -113,8 +113,8 @@ impl SourcePlan {
     pub fn host_mut(&mut self) -> Option<&mut Host> {
         match self {
             SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(Arc::make_mut(host)),
-            SourcePlan::Http(plan) => Some(&mut Arc::make_mut(plan).host),
-            SourcePlan::Connections(plan) => Some(&mut Arc::make_mut(plan).host),
+            SourcePlan::Http(plan) => Some(Arc::make_mut(&mut Arc::make_mut(plan).host)),
+            SourcePlan::Connections(plan) => Some(Arc::make_mut(&mut Arc::make_mut(plan).host)),
             _ => None,
         }
     }

@@ -89,9 +89,12 @@ fn end_of(side: Side) -> End {
 }
 
 /// The host at one end: the other's window limits what it sends, and its own segments their length.
-fn host(plan: &Host, vector: &Vector, side: Side) -> Host {
+fn host(plan: &Arc<Host>, vector: &Vector, side: Side) -> Arc<Host> {
+    if vector.windows.is_none() && vector.segments.is_none() && u64::from(plan.mss) <= plan.window {
+        return Arc::clone(plan);
+    }
     let (own, other) = if side == Side::Initiator { (0, 1) } else { (1, 0) };
-    let mut host = plan.clone();
+    let mut host = Host::clone(plan);
     if let Some(windows) = vector.windows {
         host.window = u64::from(windows[other]);
     }
@@ -103,7 +106,7 @@ fn host(plan: &Host, vector: &Vector, side: Side) -> Host {
         let full = host.window as f64 / f64::from(host.mss);
         host.initial_ssthresh = full.max(full.min(2.0));
     }
-    host
+    Arc::new(host)
 }
 
 impl Workloads {

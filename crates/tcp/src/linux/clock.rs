@@ -16,6 +16,11 @@ impl Clock {
         Clock { tick: ns(tick).max(1), phase: ns(phase) }
     }
 
+    /// How far it is ahead of the simulation's.
+    pub fn phase(self) -> Span {
+        Span(self.phase.into())
+    }
+
     /// Ticks in a second (HZ).
     pub fn hz(self) -> u64 {
         u64::from(1_000_000_000 / self.tick).max(1)

@@ -12,7 +12,6 @@
 //! | RFC 9768, Sec. 3.2.2.5.1: at once also when two marks wait for an acknowledgement | when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
 //! | RFC 9768, Sec. 3.2.3: an option with three counters | one with two, of which that of marked bytes counts; the payload makes room for it (tcp_current_mss) | no other is looked at |
 
-use super::cc::Controller;
 use crate::host::Host;
 use crate::params::Algorithm;
 use crate::segment::{Flags, Options, Segment};
@@ -77,9 +76,9 @@ pub(super) struct Feedback {
 
 impl Feedback {
     /// That of a host's senders.
-    pub fn of_sender(host: &Host, cc: &dyn Controller) -> Feedback {
+    pub fn of_sender(host: &Host) -> Feedback {
         let mode = Mode::of(host);
-        let codepoint = if cc.scalable() { Flags::ECT.with(Flags::ECT1) } else { Flags::ECT };
+        let codepoint = Flags::ECT.with_if(host.scalable(), Flags::ECT1);
         Feedback {
             mode,
             codepoint: Flags::default().with_if(mode != Mode::Off, codepoint),

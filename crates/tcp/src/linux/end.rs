@@ -1,10 +1,11 @@
 //! One end of a connection as Linux has it: the opening with its timers, and both halves.
 
+use super::ecn::Feedback;
 use super::receive::Receiver;
 use super::rtt::doubled;
-use super::sender::{Episode, Opened, Sender, SenderConfig};
+use super::sender::{Episode, Opened, Sender};
 use crate::connection::{Congestion, SendCounters};
-use crate::host::{Host, RtoConfig};
+use crate::host::Host;
 use crate::segment::{Flags, Options, Segment};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -34,21 +35,41 @@ enum State {
     NeverOpened,
 }
 
+/// An opening.
+#[derive(Debug)]
+enum Opening {
+    UnderWay(Call),
+    /// It is over: what the sender begins with.
+    Over(Opened),
+}
+
 /// An opening under way.
 #[derive(Debug)]
-struct Opening {
+struct Call {
     /// When the SYN, or its answer, first went out, when it goes out again, and how often it has.
     first: Time,
     deadline: Time,
     tries: u32,
     /// How long an answer is waited for.
     timeout: Span,
-    rto: Arc<RtoConfig>,
     /// The timestamp of the other end's opening.
     stamp: u32,
-    /// Whether ECN is offered, and the codepoint of the SYN or its answer.
-    ecn: bool,
-    codepoint: Flags,
+}
+
+/// The opening, while it is under way.
+fn under_way(opening: &mut Option<Box<Opening>>) -> Option<&mut Call> {
+    match opening.as_deref_mut() {
+        Some(Opening::UnderWay(call)) => Some(call),
+        _ => None,
+    }
+}
+
+/// How it went, once it is over.
+fn opened(opening: &Option<Box<Opening>>) -> Option<&Opened> {
+    match opening.as_deref() {
+        Some(Opening::Over(opened)) => Some(opened),
+        _ => None,
+    }
 }
 
 /// One end of a connection of a Linux host.
@@ -56,14 +77,13 @@ struct Opening {
 pub struct End {
     state: State,
     receives: bool,
-    closing: bool,
     follows: bool,
-    /// Until the connection is open.
+    /// Until the connection is open, and the sending half has heard of it.
     opening: Option<Box<Opening>>,
     receiver: Receiver,
-    /// The sending half, from the first write or the end of its stream on, and what it is made from until then.
+    /// The sending half, from the first write or the end of its stream on: many an end never has one.
     sender: Option<Box<Sender>>,
-    config: Option<Box<SenderConfig>>,
+    host: Arc<Host>,
 }
 
 impl End {
@@ -72,39 +92,36 @@ impl End {
 
     /// The end that opens a connection when its application first writes, the one that waits for it, or one that is open.
     #[must_use]
-    pub fn new(host: &Host, phase: Span, opens: bool, open: bool) -> End {
+    pub fn new(host: &Arc<Host>, phase: Span, opens: bool, open: bool) -> End {
         let state = match opens {
             _ if open => State::Established,
             true => State::Idle,
             false => State::Listening,
         };
-        let config = SenderConfig::new(host, phase);
-        let opening = || Opening {
-            first: Time::ZERO,
-            deadline: Time::NEVER,
-            tries: 0,
-            timeout: host.rto.initial,
-            rto: Arc::clone(&host.rto),
-            stamp: 0,
-            ecn: host.answers_marks(),
-            codepoint: config.feedback.of_opening(),
-        };
+        let call = Call { first: Time::ZERO, deadline: Time::NEVER, tries: 0, timeout: host.rto.initial, stamp: 0 };
         End {
             state,
             receives: false,
-            closing: host.closing,
             follows: true,
-            opening: (!open).then(|| Box::new(opening())),
+            opening: (!open).then(|| Box::new(Opening::UnderWay(call))),
             receiver: Receiver::new(host, phase),
             sender: None,
-            config: Some(Box::new(config)),
+            host: Arc::clone(host),
         }
     }
 
     /// The sending half, made now if there is none.
     fn sending(&mut self) -> &mut Sender {
-        let config = &mut self.config;
-        self.sender.get_or_insert_with(|| Box::new(Sender::from(*config.take().expect("it is kept until here"))))
+        self.sender.get_or_insert_with(|| {
+            let mut sender = Box::new(Sender::new(&self.host, self.receiver.clock.phase()));
+            #[cfg(test)]
+            (sender.predicts &= self.receiver.predicts());
+            if let Some(opened) = opened(&self.opening) {
+                sender.opened(*opened);
+                self.opening = None;
+            }
+            sender
+        })
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -127,7 +144,7 @@ impl End {
     /// The application writes no more, and the stream ends where this host ends streams.
     pub fn close(&mut self) {
         match self.state {
-            _ if !self.closing => {}
+            _ if !self.host.closing => {}
             State::Idle => self.state = State::NeverOpened,
             State::NeverOpened => {}
             _ => self.sending().close(),
@@ -142,7 +159,6 @@ impl End {
     /// From now on no acknowledgement is predicted, and none is told from the last.
     #[cfg(test)]
     pub(super) fn predict_nothing(&mut self) {
-        self.config.as_mut().expect("nothing is written yet").predicts = false;
         self.receiver.predict_nothing();
     }
 
@@ -195,9 +211,10 @@ impl End {
     /// one may come a timeout late (tcp_disordered_ack).
     #[cold]
     fn is_too_old(&self, segment: &Segment, age: u32) -> bool {
-        let (una, (wnd, rto)) = match (&self.sender, &self.config) {
-            (Some(sender), _) => (sender.window.una, (sender.wnd, sender.rtt.rto())),
-            (None, config) => (0, config.as_ref().map_or((0, Span::ZERO), |config| config.window_and_timeout())),
+        let phase = self.receiver.clock.phase();
+        let (una, (wnd, rto)) = match &self.sender {
+            Some(sender) => (sender.window.una, (sender.wnd, sender.rtt.rto())),
+            None => (0, self.host.unwritten_window_and_timeout(phase, opened(&self.opening))),
         };
         let repeats = segment.ack == una && segment.options.window <= wnd;
         segment.occupies() || !repeats || Span::from_millis(age.into()).0 > rto.0 / 5 * 6
@@ -220,17 +237,19 @@ impl End {
     /// The other end has answered: the connection is open here, too.
     fn answered(&mut self, segment: &Segment, now: Time) {
         self.state = State::Established;
-        let Some(opening) = self.opening.take() else { return };
+        let Some(&mut Call { first, tries, .. }) = under_way(&mut self.opening) else { return };
         // By the clock if the opening was sent once, else by the echoed timestamp.
         let echo = segment.options.echo;
         let by_stamp = || Span::from_millis(self.receiver.clock.stamp(now).wrapping_sub(echo).max(1).into());
-        let rtt = if opening.tries == 1 { Some(now.since(opening.first)) } else { (echo != 0).then(by_stamp) };
-        let opened = Opened { now, rtt, tries: opening.tries, wnd: segment.options.window };
-        match (&mut self.sender, &mut self.config) {
-            (Some(sender), _) => sender.opened(opened),
-            (None, Some(config)) => config.opened = Some(opened),
-            (None, None) => {}
-        }
+        let rtt = if tries == 1 { Some(now.since(first)) } else { (echo != 0).then(by_stamp) };
+        let opened = Opened { now, rtt, tries, wnd: segment.options.window };
+        self.opening = match &mut self.sender {
+            Some(sender) => {
+                sender.opened(opened);
+                None
+            }
+            None => Some(Box::new(Opening::Over(opened))),
+        };
         self.receiver.set_srtt((self.congestion().srtt.0 / 1000) as u32);
         self.receiver.begin(now);
     }
@@ -240,8 +259,8 @@ impl End {
         match self.state {
             State::Listening | State::Answered if !answer => {
                 // A SYN that comes again changes nothing: its answer echoes the first (tcp_check_req).
-                if let (State::Listening, Some(opening)) = (self.state, &mut self.opening) {
-                    opening.stamp = segment.options.stamp;
+                if let (State::Listening, Some(call)) = (self.state, under_way(&mut self.opening)) {
+                    call.stamp = segment.options.stamp;
                     self.receiver.on_stamp(segment, self.receiver.age(segment));
                 }
                 self.state = State::Answering;
@@ -264,22 +283,30 @@ impl End {
 
     /// The time that [`next_timer`](End::next_timer) named has come. Too early does no harm.
     pub fn on_timer(&mut self, now: Time) {
-        if let Some(opening) = self.opening.as_mut().filter(|opening| now >= opening.deadline) {
-            opening.deadline = Time::NEVER;
-            self.state = match self.state {
-                State::Called => State::Calling,
-                State::Answered => State::Answering,
-                other => other,
-            };
-            // The first repetitions of a SYN wait as long as the first (tcp_syn_linear_timeouts).
-            if u64::from(opening.tries) > opening.rto.syn_linear || self.state == State::Answering {
-                opening.timeout = doubled(opening.timeout, opening.rto.max);
-            }
+        if !self.is_open() {
+            self.call_again(now);
         }
         if let Some(sender) = &mut self.sender {
             sender.on_timer(now);
         }
         self.receiver.on_timer(now);
+    }
+
+    /// The time to repeat the opening may have come.
+    #[cold]
+    fn call_again(&mut self, now: Time) {
+        let (rto, call) = (&self.host.rto, under_way(&mut self.opening));
+        let Some(call) = call.filter(|call| now >= call.deadline) else { return };
+        call.deadline = Time::NEVER;
+        self.state = match self.state {
+            State::Called => State::Calling,
+            State::Answered => State::Answering,
+            other => other,
+        };
+        // The first repetitions of a SYN wait as long as the first (tcp_syn_linear_timeouts).
+        if u64::from(call.tries) > rto.syn_linear || self.state == State::Answering {
+            call.timeout = doubled(call.timeout, rto.max);
+        }
     }
 
     /// The next segment to send is written over `segment`, if there is one. Call it after each event until there is none.
@@ -300,21 +327,22 @@ impl End {
     }
 
     fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
-        let Some(opening) = &mut self.opening else { return false };
+        let Some(call) = under_way(&mut self.opening) else { return false };
+        let ecn = self.host.answers_marks();
         let (state, flags) = match self.state {
-            State::Calling => (State::Called, Flags::SYN.with_if(opening.ecn, Flags::ECE.with(Flags::CWR))),
-            State::Answering => (State::Answered, Flags::SYN.with(Flags::ACK).with_if(opening.ecn, Flags::ECE)),
+            State::Calling => (State::Called, Flags::SYN.with_if(ecn, Flags::ECE.with(Flags::CWR))),
+            State::Answering => (State::Answered, Flags::SYN.with(Flags::ACK).with_if(ecn, Flags::ECE)),
             _ => return false,
         };
         self.state = state;
-        if opening.tries == 0 {
-            opening.first = now;
+        if call.tries == 0 {
+            call.first = now;
         }
-        opening.tries += 1;
-        opening.deadline = self.receiver.clock.timer(now, opening.timeout);
-        segment.set(0, 0, flags.with(opening.codepoint));
+        call.tries += 1;
+        call.deadline = self.receiver.clock.timer(now, call.timeout);
+        segment.set(0, 0, flags.with(Feedback::of_sender(&self.host).of_opening()));
         segment.options.kinds = Options::STAMPED;
-        (segment.options.stamp, segment.options.echo) = (self.receiver.clock.stamp(now), opening.stamp);
+        (segment.options.stamp, segment.options.echo) = (self.receiver.clock.stamp(now), call.stamp);
         segment.options.window = self.receiver.first_window();
         true
     }
@@ -355,7 +383,10 @@ impl End {
 
     #[cold]
     fn opening_deadline(&self) -> Time {
-        self.opening.as_ref().map_or(Time::NEVER, |opening| opening.deadline)
+        match self.opening.as_deref() {
+            Some(Opening::UnderWay(call)) => call.deadline,
+            _ => Time::NEVER,
+        }
     }
 
     /// Whether it is open and sends nothing but acknowledgements.
@@ -375,9 +406,8 @@ impl End {
     /// What those look at who debug congestion control.
     #[must_use]
     pub fn congestion(&self) -> Congestion {
-        let unsent = || self.config.as_ref().map(|config| config.congestion());
-        let sending = self.sender.as_ref().map(|sender| sender.congestion());
-        sending.or_else(unsent).expect("an end has a sender or what it is made from")
+        let unwritten = || self.host.unwritten(opened(&self.opening));
+        self.sender.as_ref().map_or_else(unwritten, |sender| sender.congestion())
     }
 
     /// What the sending half has counted.

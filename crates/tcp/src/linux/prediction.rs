@@ -68,6 +68,7 @@ mod tests {
     use crate::profiles::ProfileName;
     use crate::segment::{Flags, Segment};
     use alloc::collections::BTreeMap;
+    use alloc::sync::Arc;
     use alloc::vec::Vec;
     use proptest::prelude::*;
     use sluicegate_base::{Span, Time};
@@ -78,7 +79,7 @@ mod tests {
     /// Every segment with its time and end, and window and timer of the sender after each event.
     type Transcript = (Vec<(u64, usize, Segment)>, Vec<(f64, Option<Time>)>);
 
-    fn run(host: &Host, fates: &[Fate], writes: &[(u64, u64)], predicts: bool) -> Transcript {
+    fn run(host: &Arc<Host>, fates: &[Fate], writes: &[(u64, u64)], predicts: bool) -> Transcript {
         let phases = [Span::ZERO, Span::from_millis(3)];
         let mut ends = [0, 1].map(|end| End::new(host, phases[end], end == 0, false));
         if !predicts {
@@ -136,7 +137,7 @@ mod tests {
         ) {
             writes.sort_by_key(|&(ms, _)| ms);
             let host = Host::new(&TcpParams { algorithm: Some(algorithm), ..TcpParams::of(ProfileName::Linux) });
-            let host = Host { ecn, gso, ..host };
+            let host = Arc::new(Host { ecn, gso, ..host });
             let [with, without] = [true, false].map(|predicts| run(&host, &fates, &writes, predicts));
             prop_assert_eq!(with.0, without.0);
             prop_assert_eq!(with.1, without.1);

@@ -449,4 +449,10 @@ impl Receiver {
     pub fn predict_nothing(&mut self) {
         self.forgets = true;
     }
+
+    /// Whether it is not so.
+    #[cfg(test)]
+    pub fn predicts(&self) -> bool {
+        !self.forgets
+    }
 }

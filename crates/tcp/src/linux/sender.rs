@@ -13,9 +13,8 @@ use super::rate::Rate;
 use super::rtt::Rtt;
 use super::undo::Undo;
 use crate::connection::{Congestion, Counters, SendCounters};
-use crate::host::{Host, RtoConfig};
+use crate::host::Host;
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::fmt;
 use core::num::NonZeroU64;
 use sluicegate_base::{Span, Time};
@@ -149,90 +148,64 @@ pub(super) struct Opened {
     pub wnd: u32,
 }
 
-/// What a sender is made from when its application first writes: many an end never does.
-pub(super) struct SenderConfig {
-    cc: Box<dyn Controller>,
-    pub feedback: Feedback,
-    rto: Arc<RtoConfig>,
-    phase: Span,
-    mss: u32,
-    initial: u32,
-    ssthresh: u32,
-    window: u32,
-    gso: bool,
-    pub predicts: bool,
-    pub opened: Option<Opened>,
-}
+/// How often a SYN or its answer may have gone out for the window to stay (RFC 6928, Sec. 2).
+const MOST_TRIES: u32 = 2;
 
-impl SenderConfig {
-    /// That of a host; `phase` shifts the sender's clock within a tick.
-    pub fn new(host: &Host, phase: Span) -> SenderConfig {
-        let most = (host.window / u64::from(host.mss)).min(u64::from(INFINITE)) as u32;
-        let cc = host.linux_controller(phase);
-        let feedback = Feedback::of_sender(host, &*cc);
-        SenderConfig {
-            predicts: feedback.is_flagged() && !cc.governs() && !cc.wants_rate_samples(),
-            feedback,
-            cc,
-            rto: Arc::clone(&host.rto),
-            phase,
-            mss: host.mss,
-            initial: (host.initial_window as u32).max(1),
-            // The default is no threshold at all.
-            ssthresh: if host.initial_ssthresh < f64::from(most) { host.initial_ssthresh as u32 } else { INFINITE },
-            window: u32::try_from(host.window).unwrap_or(u32::MAX),
-            gso: host.gso,
-            opened: None,
-        }
+/// What the senders of a host begin with.
+impl Host {
+    /// Their window, and their threshold: the default is none at all.
+    fn first_window(&self) -> (u32, u32) {
+        let most = (self.window / u64::from(self.mss)).min(INFINITE.into()) as u32;
+        let unset = self.initial_ssthresh >= f64::from(most);
+        let ssthresh = if unset { INFINITE } else { self.initial_ssthresh as u32 };
+        ((self.initial_window as u32).max(1), ssthresh)
     }
 
-    /// The other end's window, and the timeout, as the opening left them.
-    pub fn window_and_timeout(&self) -> (u32, Span) {
-        let mut rtt = Rtt::new(&self.rto, self.phase);
-        if let Some(measured) = self.opened.and_then(|opened| opened.rtt) {
+    /// The other end's window, before that says it.
+    fn assumed_window(&self) -> u32 {
+        u32::try_from(self.window).unwrap_or(u32::MAX)
+    }
+
+    /// The window and the timeout of one that has not written, whose clock is shifted by `phase`, after this opening.
+    pub(super) fn unwritten_window_and_timeout(&self, phase: Span, opened: Option<&Opened>) -> (u32, Span) {
+        let mut rtt = Rtt::new(&self.rto, phase);
+        if let Some(measured) = opened.and_then(|opened| opened.rtt) {
             rtt.sample(measured, 0, 0);
         }
-        (self.opened.map_or(self.window, |opened| opened.wnd), rtt.rto())
+        (opened.map_or(self.assumed_window(), |opened| opened.wnd), rtt.rto())
     }
 
-    /// What its sender begins with.
-    pub fn congestion(&self) -> Congestion {
-        let closed = self.opened.is_some_and(|opened| opened.tries > MOST_TRIES);
+    /// What those see of one that has not written who debug congestion control.
+    pub(super) fn unwritten(&self, opened: Option<&Opened>) -> Congestion {
+        let ((initial, ssthresh), closed) =
+            (self.first_window(), opened.is_some_and(|opened| opened.tries > MOST_TRIES));
         Congestion {
-            cwnd: if closed { 1.0 } else { self.initial.into() },
-            ssthresh: self.ssthresh.into(),
-            srtt: self.opened.and_then(|opened| opened.rtt).map_or(Span::ZERO, super::rtt::whole_us),
+            cwnd: if closed { 1.0 } else { initial.into() },
+            ssthresh: ssthresh.into(),
+            srtt: opened.and_then(|opened| opened.rtt).map_or(Span::ZERO, super::rtt::whole_us),
             in_flight: 0,
         }
     }
 }
 
-impl fmt::Debug for SenderConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SenderConfig").field("opened", &self.opened).finish_non_exhaustive()
-    }
-}
-
-/// How often a SYN or its answer may have gone out for the window to stay (RFC 6928, Sec. 2).
-const MOST_TRIES: u32 = 2;
-
-impl From<SenderConfig> for Sender {
-    /// A sender with nothing written.
-    fn from(config: SenderConfig) -> Sender {
-        let SenderConfig { cc, feedback, rto, phase, mss, initial, ssthresh, window, gso, predicts, opened } = config;
+impl Sender {
+    /// A sender of a host with nothing written; `phase` shifts its clock within a tick.
+    pub fn new(host: &Host, phase: Span) -> Sender {
+        let (cc, (initial, ssthresh)) = (host.linux_controller(phase), host.first_window());
         let (paces, samples) = (cc.paces(), cc.governs() || cc.wants_rate_samples());
-        let mut sender = Sender {
-            predicts,
+        let feedback = Feedback::of_sender(host);
+        Sender {
+            predicts: feedback.is_flagged() && !samples,
             feedback,
             rate: samples.then(|| Box::new(Rate::new(cc.wants_rate_samples()))),
             cc,
             // The congestion window has no bound (tcp_clamp_window); the receiver's is looked at in packets.
-            window: Window { paced: paces, ..Window::new(initial, ssthresh, mss) },
+            window: Window { paced: paces, ..Window::new(initial, ssthresh, host.mss) },
             queue: Queue::new(),
-            rtt: Rtt::new(&rto, phase),
-            pacing: Pacing::new(paces, gso),
-            wnd: window,
-            wnd_most: window,
+            rtt: Rtt::new(&host.rto, phase),
+            pacing: Pacing::new(paces, host.gso),
+            wnd: host.assumed_window(),
+            wnd_most: host.assumed_window(),
             buffers: None,
             rack: Rack::default(),
             episode: Lazy::default(),
@@ -259,15 +232,9 @@ impl From<SenderConfig> for Sender {
             cwnd_used: 0,
             usage_end: Near::default(),
             segments: 0,
-        };
-        if let Some(opened) = opened {
-            sender.opened(opened);
         }
-        sender
     }
-}
 
-impl Sender {
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {

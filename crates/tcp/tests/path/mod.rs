@@ -5,6 +5,7 @@
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::{Connection, Flags, Host, Segment};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What happens to a packet behind the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,9 +173,10 @@ impl Path {
 
     /// The clocks of both ends are so far ahead.
     pub fn in_phase(host: &Host, phase: Span, lines: [Line; 2]) -> Path {
+        let host = Arc::new(host.clone());
         Path {
-            sender: Connection::opener(host, phase),
-            receiver: Connection::listener(host, phase),
+            sender: Connection::opener(&host, phase),
+            receiver: Connection::listener(&host, phase),
             now: Time::ZERO,
             lines,
             events: Vec::new(),

@@ -272,9 +272,4 @@ pub trait Controller: Send {
     fn answers_marks(&self) -> bool {
         false
     }
-
-    /// Whether what it sends is marked ECT(1), L4S's identifier (RFC 9331), instead of ECT(0).
-    fn scalable(&self) -> bool {
-        false
-    }
 }

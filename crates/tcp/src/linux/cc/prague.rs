@@ -147,10 +147,6 @@ impl Controller for Prague {
         true
     }
 
-    fn scalable(&self) -> bool {
-        true
-    }
-
     fn govern(&mut self, _window: &mut Window, _sample: &Sample) {}
 }
 

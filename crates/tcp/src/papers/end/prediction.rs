@@ -6,6 +6,7 @@ use crate::connection::{Connection, SendCounters};
 use crate::params::{Algorithm, TcpParams};
 use crate::profiles::ProfileName;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
@@ -63,13 +64,13 @@ impl Path<'_> {
     }
 }
 
-fn run(host: &Host, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) -> Transcript {
+fn run(host: &Arc<Host>, fates: &[Fate], acts: &[(u64, usize, Act)], predicts: bool) -> Transcript {
     run_with(Connection::listener(host, Span::from_millis(3)), host, fates, acts, predicts)
 }
 
 fn run_with(
     answers: Connection,
-    host: &Host,
+    host: &Arc<Host>,
     fates: &[Fate],
     acts: &[(u64, usize, Act)],
     predicts: bool,
@@ -144,7 +145,8 @@ proptest! {
         let params = TcpParams::of(ProfileName::Ns2);
         let delayed_ack = if delayed && !algorithm.per_packet_feedback() { Span::from_millis(40) } else { Span::ZERO };
         let own = Host { algorithm, ns2_rules, ecn, delayed_ack, handshake, ..Host::new(&params) };
-        let host = Host { source_quench: true, closing: true, window: 64 * 960, initial_ssthresh: 32.0, ..own };
+        let host =
+            Arc::new(Host { source_quench: true, closing: true, window: 64 * 960, initial_ssthresh: 32.0, ..own });
         let [with, without] = [true, false].map(|predicts| run(&host, &fates, &acts, predicts));
         prop_assert_eq!(with.0, without.0);
         prop_assert_eq!(with.1, without.1);
@@ -161,7 +163,7 @@ proptest! {
         let params = TcpParams::of(ProfileName::Ns2);
         let delayed_ack = if delayed && !algorithm.per_packet_feedback() { Span::from_millis(40) } else { Span::ZERO };
         let own = Host { algorithm, ns2_rules, ecn, delayed_ack, handshake, ..Host::new(&params) };
-        let host = Host { closing: false, window: 64 * 960, initial_ssthresh: 32.0, ..own };
+        let host = Arc::new(Host { closing: false, window: 64 * 960, initial_ssthresh: 32.0, ..own });
         let receiver = Connection::receiver(&host, Span::ZERO);
         let Connection::Papers(end) = &receiver else { panic!("the host is of the papers") };
         prop_assert!(end.sender().is_none());
