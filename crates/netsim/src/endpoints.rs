@@ -269,8 +269,9 @@ impl Endpoints {
             let sent = &mut self.network.flows[flow as usize].sent;
             sent[0] += 1;
             sent[1] += u64::from(bytes);
-            let header = state.headers()[End::Receiver as usize];
-            let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Plain::default() };
+            let (header, number) = state.datagram();
+            let segment = Plain { ack: number, ..Plain::default() };
+            let packet = SimPacket { header, bytes, next: 0, sent: now, segment };
             let place = self.network.packets.add(packet);
             if let Some(time) = self.network.launch(place, now) {
                 self.will_be_counted(place, time);

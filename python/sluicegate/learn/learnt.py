@@ -36,9 +36,8 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
         raise _core.ScenarioError("learn: no capture given")
     seen = sightings.Sightings(files, inside, on_jump)
     stretch = parts.busiest(seen)
-    totals = stretch.totals
     packets = parts.Places().split(stretch.packets)
-    ways = [_direction(stretch, totals, packets, down) for down in (True, False)]
+    ways = [_direction(stretch, packets, down) for down in (True, False)]
     remarks = seen.remarks + stretch.remarks
     if all(way.passage is None for way in ways):
         remarks.append(
@@ -50,16 +49,16 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
     done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
     apart = sum(way.passage.apart_ns for way in ways if way.passage is not None)
     done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
-    _groups(done, stretch, totals, packets, trips)
+    _groups(done, stretch, packets, trips)
     _unknown(done)
     return done
 
 
-def _direction(stretch: Stretch, totals: pl.DataFrame, ways: Ways, down: bool) -> Direction:
+def _direction(stretch: Stretch, ways: Ways, down: bool) -> Direction:
     """One direction of the link."""
     import polars as pl
 
-    way = Direction(down, int(totals.filter(pl.col("down") == down)["bytes"].sum()))
+    way = Direction(down, int(stretch.totals.filter(pl.col("down") == down)["bytes"].sum()))
     if down not in ways:
         return way
     way.passage = passage(stretch.packets.filter(pl.col("down") == down))
@@ -73,13 +72,13 @@ def _direction(stretch: Stretch, totals: pl.DataFrame, ways: Ways, down: bool) -
     return way
 
 
-def _groups(done: Learnt, stretch: Stretch, totals: pl.DataFrame, ways: Ways, trips: pl.DataFrame) -> None:
+def _groups(done: Learnt, stretch: Stretch, ways: Ways, trips: pl.DataFrame) -> None:
     """Who sends what."""
     import polars as pl
 
     assert done.flows is not None
     begun, ended = stretch.begun, stretch.ended
-    units = stretch.units
+    totals, units = stretch.totals, stretch.units
     turns = units.group_by("flow").agg(turns=pl.len() - 1)
     names = done.flows.filter(pl.col("server_name").is_not_null()).select("id", "server_name").iter_rows()
     kinds = {flow: kind for flow, name in names if (kind := services.category(name)) is not None}

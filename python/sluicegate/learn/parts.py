@@ -34,49 +34,27 @@ class Part:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The stretch that is learnt from: the packets of its busiest chunk; its parts; how long all captures together are,
-    and when they begin."""
+    """The stretch that is learnt from: the packets of its busiest chunk; when it begins and ends, and of how many chunks
+    it is; what connections sent and opened, and their shortest round trips, as in a `Part`, of all its chunks; how long
+    all captures together are, and when they begin."""
 
     packets: pl.DataFrame
-    parts: list[Part]
+    begun: int
+    ended: int
+    chunks: int
+    totals: pl.DataFrame
+    units: pl.DataFrame
+    opened: pl.DataFrame
+    trips: pl.DataFrame
     all_ns: int
     begun_ns: int
-
-    @property
-    def begun(self) -> int:
-        """When it begins."""
-        return self.parts[0].begun
-
-    @property
-    def ended(self) -> int:
-        """When it ends."""
-        return self.parts[-1].ended
-
-    @property
-    def totals(self) -> pl.DataFrame:
-        """See `traffic.totals`."""
-        return traffic.joined([part.totals for part in self.parts])
-
-    @property
-    def units(self) -> pl.DataFrame:
-        """See `exchanges.Exchanges.units`."""
-        return exchanges.joined([part.units for part in self.parts])
-
-    @property
-    def opened(self) -> pl.DataFrame:
-        """When connections were opened."""
-        import polars as pl
-
-        return pl.concat(part.opened for part in self.parts).group_by("flow").agg(pl.col("time_ns").min())
 
     def legs(self, down: bool) -> pl.DataFrame:
         """The shortest round trips of connections: beyond where data in this direction goes, before it, and both."""
         import polars as pl
 
-        shortest = [pl.col(name).min() for name in ("inside_ns", "outside_ns")]
-        found = pl.concat(part.legs for part in self.parts).group_by("flow").agg(shortest).sort("flow")
         far, near = ("inside_ns", "outside_ns") if down else ("outside_ns", "inside_ns")
-        return found.select("flow", far_ns=far, near_ns=near, rtt_ns=pl.col(far) + pl.col(near))
+        return self.trips.select("flow", far_ns=far, near_ns=near, rtt_ns=pl.col(far) + pl.col(near))
 
     @property
     def remarks(self) -> list[str]:
@@ -87,7 +65,7 @@ class Stretch:
                 f"learnt from the busiest {(self.ended - self.begun) / 1e9:.1f} s of {self.all_ns / 1e9:.1f} s, "
                 f"which begin after {(self.begun - self.begun_ns) / 1e9:.1f} s"
             )
-        if len(self.parts) > 1:
+        if self.chunks > 1:
             short = (int(self.packets["time_ns"].max()) - int(self.packets["time_ns"].min())) / 1e9  # type: ignore[arg-type]
             found.append(f"link, queue and congestion control are from the busiest {short:.1f} s of these")
         return found
@@ -100,20 +78,35 @@ def busiest(chunks: Iterable[pl.DataFrame]) -> Stretch:
     taken: list[Part] = []
     heaviest, packets = -1, None
     places = Places()
-    first: Part | None = None
+    begun: int | None = None
     last: Part | None = None
     for chunk in chunks:
         previous, part = last, _part(chunk, sent, places)
-        first, last = first or part, part
+        begun, last = part.begun if begun is None else begun, part
         recent = [each for each in recent if part.ended - each.begun <= MINUTE_NS // 2] + [part]
         if part.bytes > heaviest:
             heaviest, packets, taken = part.bytes, chunk, list(recent)
         elif taken[-1] is previous and part.ended - taken[0].begun <= MINUTE_NS:
             taken.append(part)
     assert packets is not None
-    assert first is not None
+    assert begun is not None
     assert last is not None
-    return Stretch(packets, taken, last.ended - first.begun, first.begun)
+    return _stretch(packets, taken, last.ended - begun, begun)
+
+
+def _stretch(packets: pl.DataFrame, taken: list[Part], all_ns: int, begun_ns: int) -> Stretch:
+    """The parts as one."""
+    import polars as pl
+
+    shortest = [pl.col(name).min() for name in ("inside_ns", "outside_ns")]
+    return Stretch(
+        packets, taken[0].begun, taken[-1].ended, len(taken),
+        traffic.joined([part.totals for part in taken]),
+        exchanges.joined([part.units for part in taken]),
+        pl.concat(part.opened for part in taken).group_by("flow").agg(pl.col("time_ns").min()),
+        pl.concat(part.legs for part in taken).group_by("flow").agg(shortest).sort("flow"),
+        all_ns, begun_ns,
+    )  # fmt: skip
 
 
 def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: Places) -> Part:

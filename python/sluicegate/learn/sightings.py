@@ -84,11 +84,12 @@ class Sightings:
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """The chunks."""
         some = False
-        for packets in self._chunks():
-            told = self._told(packets)
-            if not told.is_empty():
+        # Chunks are large: of each there is one copy while it is looked at.
+        for chunk in map(self._told, self._chunks()):
+            if not chunk.is_empty():
                 some = True
-                yield told
+                yield chunk
+            del chunk
         if not some:
             raise _core.ScenarioError("no connection has one end inside: say with --inside which addresses are")
         if missed := int((self._inside == UNKNOWN).sum()):
@@ -124,13 +125,14 @@ class Sightings:
             firsts = (int(batch["time_ns"][0]) for source in self._sources for batch in source.pool if batch.height)
             start = min(firsts, default=0)
             last = start + LONGEST_NS
-            if horizon is not None and (horizon < start or (rows < CHUNK and horizon < last)):
+            if horizon is not None and (not rows or horizon < start or (rows < CHUNK and horizon < last)):
                 self._pull(min(open_ones, key=lambda source: source.reached))
                 continue
             until = last if horizon is None else min(horizon, last)
             # The order of captures stays where times are equal.
-            parts = [source.until(until) for source in self._sources if source.pool]
-            yield pl.concat(parts).sort("time_ns", maintain_order=True)
+            yield pl.concat([source.until(until) for source in self._sources if source.pool]).sort(
+                "time_ns", maintain_order=True
+            )
 
     def _pull(self, source: _Source) -> None:
         """Read on in a capture."""

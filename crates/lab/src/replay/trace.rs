@@ -15,7 +15,7 @@
 //! | a SYN or SYN-ACK that was marked on the way | the answer says ECT(1) | hosts here ignore that mark |
 //! | the counter of marked bytes | in the option with two counters; that of ECT(1) stays at 1, where it begins | RFC 9768, Sec. 3.2.3; no host here looks at the other |
 //! | hosts of the RFCs: timestamps as bytes of the header only, no PSH, one window | padding, no PSH, the window that it may become | they do not carry them |
-//! | datagrams that are alike | their identification: microseconds since the start when they were sent, 16 bits of it | who captures before and after a queue can tell which one is missing |
+//! | datagrams that are alike | their identification: how many their sender had sent before, 16 bits of it | as Linux counts for each connected socket (`ip_select_ident_segs`); who captures before and after a queue can tell which one is missing |
 //! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
 //! | data without content | the length of it; checksums are those of zeros | only headers are captured |
 
@@ -206,7 +206,7 @@ fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket, segment: &Seg
     bytes[1] = packet.ecn as u8;
     put(&mut bytes, 2, &(original as u16).to_be_bytes());
     if shape == Shape::Udp {
-        put(&mut bytes, 4, &((packet.sent.0 / 1000) as u16).to_be_bytes());
+        put(&mut bytes, 4, &(segment.ack as u16).to_be_bytes());
     }
     bytes[6] = 0x40; // don't fragment
     bytes[8] = 64; // time to live

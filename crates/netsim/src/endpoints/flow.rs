@@ -1,7 +1,7 @@
 //! A flow as it runs: one connection, one source that sends by the clock, or a group whose connections come and go.
 
 use crate::counters::Past;
-use crate::network::packet::Header;
+use crate::network::packet::{End, Header};
 use crate::source::telnet::Typing;
 use crate::source::{Source, SourcePlan};
 use sluicegate_base::{Span, Stream, Time};
@@ -26,8 +26,9 @@ const _: () = assert!(size_of::<FlowState>() == 40, "each flow has one");
 struct More {
     /// What its packets begin with, by the end that they lead to: back, and there. Their legs are the first of its paths.
     headers: [Header; 2],
-    /// Its source, if it sends by the clock.
+    /// Its source, if it sends by the clock, and how many packets that has sent.
     source: Option<Box<dyn Source>>,
+    datagrams: u64,
     /// What is typed, for a TELNET session; a transfer writes all at once.
     typing: Option<Typing>,
     /// For the packets that its connections lose on their own ways.
@@ -58,6 +59,7 @@ impl FlowState {
         let more = || More {
             headers,
             source: plan.clock(|| stream("packets")),
+            datagrams: 0,
             typing: match plan {
                 SourcePlan::Telnet(_, params) => Some(Typing::new(params, stream("typing"))),
                 _ => None,
@@ -79,6 +81,13 @@ impl FlowState {
     #[inline]
     pub fn source(&mut self) -> Option<&mut Box<dyn Source>> {
         self.more.as_mut()?.source.as_mut()
+    }
+
+    /// What the next packet of its source begins with, and how many that sent before.
+    pub fn datagram(&mut self) -> (Header, u64) {
+        let Some(more) = &mut self.more else { return Default::default() };
+        more.datagrams += 1;
+        (more.headers[End::Receiver as usize], more.datagrams - 1)
     }
 
     /// What is typed, if it is a TELNET session.

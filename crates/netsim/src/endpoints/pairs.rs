@@ -12,6 +12,8 @@ pub struct Pair {
     /// Its flow.
     flow: u32,
     ends: [Box<dyn Endpoint>; 2],
+    /// How many datagrams each end has sent.
+    sent: [u64; 2],
     /// When each end will be woken; never, when it has not asked.
     armed: [Time; 2],
 }
@@ -20,7 +22,7 @@ impl Pair {
     /// The ends of this flow, which has not begun.
     #[must_use]
     pub fn new(flow: u32, ends: [Box<dyn Endpoint>; 2]) -> Pair {
-        Pair { flow, ends, armed: [Time::NEVER; 2] }
+        Pair { flow, ends, sent: [0; 2], armed: [Time::NEVER; 2] }
     }
 }
 
@@ -104,7 +106,9 @@ impl Endpoints {
                 sent[0] += 1;
                 sent[1] += u64::from(bytes);
             }
-            let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Plain::default() };
+            let segment = Plain { ack: pair.sent[end as usize], ..Plain::default() };
+            pair.sent[end as usize] += 1;
+            let packet = SimPacket { header, bytes, next: 0, sent: now, segment };
             let place = network.packets.add(packet);
             network.packets.load(place, payload);
             if let Some(time) = network.launch(place, now) {

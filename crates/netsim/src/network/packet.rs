@@ -54,7 +54,8 @@ pub struct SimPacket {
     pub(crate) next: u32,
     /// When its source sent it.
     pub sent: Time,
-    /// What it carries, for TCP: the whole of a segment that has more is among [`Segments`].
+    /// What it carries, for TCP: the whole of a segment that has more is among [`Segments`]. Of a datagram `ack`, which has no
+    /// other use there, is how many its sender had sent before.
     pub segment: Plain,
 }
 
