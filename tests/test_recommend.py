@@ -15,6 +15,7 @@ from conftest import Program
 
 import sluicegate as sg
 from sluicegate.deploy import Undeployable, linux, linux_bpf
+from sluicegate.experiments import eligible
 from sluicegate.experiments import recommend as recommendation
 from sluicegate.experiments.disciplines import choices
 from sluicegate.experiments.suited import fitted, suited
@@ -436,18 +437,18 @@ def test_the_office_is_told_fq_codel_or_cake(advised: sg.Recommendation) -> None
 
 def test_constraints_leave_others_out_and_say_why(office: Path) -> None:
     resolved = sg.check(office)
-    kept, left = recommendation.candidates(resolved, "freebsd", "any", None)
+    kept, left = eligible.eligible(resolved, "freebsd", "any", None)
     assert {each.name for each in kept} == {"drop_tail", "red", "codel", "fq_codel", "pie", "fq_pie"}
     assert left["cake"] == "is not in FreeBSD"
-    kept, left = recommendation.candidates(resolved, None, "none", None)
+    kept, left = eligible.eligible(resolved, None, "none", None)
     names = {each.name for each in kept}
     assert names >= {"choke", "red", "codel", "pie"}
     assert not names & {"fq_codel", "dcn", "red_pd", "decbit"}
     assert left["fq_codel"] == "remembers flows queued"
-    kept, _ = recommendation.candidates(resolved, None, "small", None)
+    kept, _ = eligible.eligible(resolved, None, "small", None)
     assert {each.name for each in kept} & {"fq_codel", "dcn", "red_pd"} == {"fq_codel", "dcn"}
     drr = resolved | {"queue": {"discipline": "drr"}}
-    assert "drr" in {each.name for each in recommendation.candidates(drr, None, "any", None)[0]}
+    assert "drr" in {each.name for each in eligible.eligible(drr, None, "any", None)[0]}
 
 
 def test_buffers_and_thresholds_suit_the_link_unless_they_are_stated(office: Path) -> None:

@@ -39,6 +39,9 @@ RANKED = "drop_tail,codel,fq_codel,cake"
 
 KEPT = Path(__file__).parents[1] / "docs/learn-proof.jsonl"
 
+SEEDS, OTHERS = range(1, 4), range(101, 104)
+"""The seeds of the ranking, and others, with which the truth is ranked again: how far it agrees with itself."""
+
 INSIDE = "172.16.0.0/12"
 """Where receivers are in captures of the simulator."""
 
@@ -59,6 +62,9 @@ class Row:
     told_right: bool | None = None
     same_best: bool | None = None
     shared_best: bool | None = None
+    same_first: bool | None = None
+    truth_again: bool | None = None
+    truth_first: bool | None = None
     failure: str = ""
 
 
@@ -141,11 +147,17 @@ def prove(number: int, ranking: bool, folder: Path) -> Row:
         return row
     compare(row, truth, learnt)
     if ranking:
-        best = [
-            set(sg.recommend(each, disciplines=RANKED, seeds=3, progress=False).best())
-            for each in (text, folder / "learnt.toml")
+        found = [
+            sg.recommend(each, disciplines=RANKED, seeds=seeds, progress=False)
+            for each, seeds in ((text, SEEDS), (folder / "learnt.toml", SEEDS), (text, OTHERS))
         ]
+        best, first = [set(each.best()) for each in found], [each.recommended()[0] for each in found]
         row.same_best, row.shared_best = best[0] == best[1], bool(best[0] & best[1])
+        row.same_first, row.truth_again, row.truth_first = (
+            first[0] == first[1],
+            best[0] == best[2],
+            first[0] == first[2],
+        )
         if not row.same_best:
             row.failure = f"best {', '.join(sorted(best[0]))}; learnt {', '.join(sorted(best[1]))}"
     return row
@@ -293,6 +305,11 @@ def criteria(rows: list[Row]) -> dict[str, list[bool]]:
         "a best discipline of the truth among the best": [
             row.shared_best for row in rows if row.shared_best is not None
         ],
+        "the same one first": [row.same_first for row in rows if row.same_first is not None],
+        "the same best disciplines, truth beside truth with other seeds": [
+            row.truth_again for row in rows if row.truth_again is not None
+        ],
+        "the same one first, truth beside truth": [row.truth_first for row in rows if row.truth_first is not None],
     }
     return {name: right for name, right in found.items() if right}
 

@@ -84,7 +84,13 @@ def recommend(
         str | None, typer.Option(metavar="LIST", help="Only these disciplines, as for `compare`. [all that fit]")
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each discipline with seeds 1 to N.")
+        int,
+        typer.Option(
+            min=1,
+            max=MOST_SEEDS,
+            metavar="N",
+            help="Run each discipline with seeds 1 to N, and those that are close with up to four times as many.",
+        ),
     ] = 5,
     dev: Annotated[str, typer.Option(metavar="NAME", help="The interface to name in the commands.")] = "DEV",
     wan: Wan = None,
@@ -109,12 +115,13 @@ def recommend(
     discipline follow."""
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
+    from ..experiments.eligible import STATES, SYSTEMS
     from ..learn.unknown import answers as answers_for
     from ..learn.unknown import unknowns
 
-    if deployable not in (None, *recommendation.SYSTEMS):
+    if deployable not in (None, *SYSTEMS):
         raise Refusal(f"--deployable {deployable}: must be linux, linux-bpf or freebsd")
-    if state not in recommendation.STATES:
+    if state not in STATES:
         raise Refusal(f"--state {state}: must be none, small or any")
     line = access_line(wan, lan, margin)
     if line is not None and (dev != "DEV" or deployable not in (None, "linux")):
@@ -169,7 +176,9 @@ def print_recommendation(
     seeds = len(done.comparison.summary["seeds"])
     spread = "mean ± half width of its 95 % interval" if seeds > 1 else "no intervals"
     count = len(done.ranking)
-    print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each, {spread}:")
+    further = done.comparison.summary.get("further_seeds", {})
+    close = f", up to {seeds + max(map(len, further.values()))} of {', '.join(further)}" if further else ""
+    print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each{close}, {spread}:")
     last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
     shown = [each for each in done.ranking if everything or each.rank <= last]
     told = telling(done, shown)
@@ -274,7 +283,7 @@ def conclusion(done: Recommendation) -> list[str]:
 def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, str]]) -> None:
     """Print the commands for the first of the best that has some, with what will differ, or why there are none."""
     from ..deploy import Undeployable
-    from ..experiments.recommend import NAMED
+    from ..experiments.eligible import NAMED
 
     named = NAMED[done.system or "linux"]
     failed = []

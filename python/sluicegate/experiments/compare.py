@@ -25,7 +25,7 @@ from ..io import check_writable, staged, write_json, write_parquet
 from ..progress import shown
 from ..quantities import rate_unit
 from ..results.result_object import Frames, ResultObject, read_summary, read_table
-from ..stats import CONFIDENCE, difference
+from ..stats import CONFIDENCE, Interval, difference
 from ..traffic.paths import REVERSE
 from ..traffic.responsiveness import Responsiveness, responsiveness
 from . import compare_page, real_hosts
@@ -213,10 +213,7 @@ class Comparison(ResultObject):
         excludes zero, and the difference is more than `resolution` of the value. With one seed, which has no interval,
         the difference alone counts."""
         if (one, other, metric, resolution) not in self._apart:
-            pairs = [
-                (a, b) for a, b in zip(self._values(one, metric), self._values(other, metric), strict=True)
-                if a is not None and b is not None
-            ]  # fmt: skip
+            pairs = self._pairs(one, other, metric)
             found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
             larger = max((abs(value) for pair in pairs for value in pair), default=0.0)
             if found is None:
@@ -264,11 +261,24 @@ class Comparison(ResultObject):
             means(self.groups, GROUP["throughput"], "_"), means(self.links, LINK["queueing_delay"], "."),
         )  # fmt: skip
 
-    def _values(self, label: str, metric: str) -> list[float | None]:
-        """A quantity under a discipline, seed by seed."""
+    def paired(self, one: str, other: str, metric: str) -> Interval | None:
+        """By how much a quantity is more under one discipline than under another (by label), over pairs of the same
+        seed; None where no seed has both."""
+        pairs = self._pairs(one, other, metric)
+        return difference(*map(list, zip(*pairs, strict=True))) if pairs else None
+
+    def _pairs(self, one: str, other: str, metric: str) -> list[tuple[float, float]]:
+        """A quantity under two disciplines, of each seed that has both."""
+        first, second = self._values(one, metric), self._values(other, metric)
+        return [(first[seed], second[seed]) for seed in first if seed in second]
+
+    def _values(self, label: str, metric: str) -> dict[int, float]:
+        """A quantity under a discipline, by seed, where it has a value."""
         if label not in self._parts:
             self._parts[label] = self.runs.filter(discipline=label).sort("seed")
-        return self._parts[label][metric].to_list()
+        part = self._parts[label]
+        values = zip(part["seed"], part[metric], strict=True)
+        return {seed: value for seed, value in values if value is not None}
 
     def write(self, directory: str | Path) -> Path:
         """Write runs.parquet, comparison.parquet (the means), differences.parquet, delays.parquet, queue.parquet,

@@ -42,8 +42,8 @@ def means(runs: pl.DataFrame) -> pl.DataFrame:
 def differences(runs: pl.DataFrame, baseline: str, real: Collection[str] = ()) -> pl.DataFrame:
     """The mean of discipline minus `baseline`, paired by seed, with its interval. See `Comparison.differences`.
 
-    `real`: labels of runs between real hosts, whose baseline is `baseline` between real hosts. Raises ValueError when
-    two disciplines were not run for the same seeds.
+    `real`: labels of runs between real hosts, whose baseline is `baseline` between real hosts. Of disciplines that were
+    not run for the same seeds those count that both have; raises ValueError where there is none.
     """
     parts = {label: part.sort("seed") for label, part in _by_discipline(runs).items()}
     rows = []
@@ -51,10 +51,12 @@ def differences(runs: pl.DataFrame, baseline: str, real: Collection[str] = ()) -
         base = real_label(baseline) if label in real else baseline
         if label == base:
             continue
-        if not part["seed"].equals(parts[base]["seed"]):
+        seeds = set(part["seed"]) & set(parts[base]["seed"])
+        if not seeds:
             raise ValueError(f"{label} and {base} were not run for the same seeds")
+        one_part, base_part = (each.filter(each["seed"].is_in(seeds)) for each in (part, parts[base]))
         for metric in runs.columns[2:]:
-            both = list(zip(part[metric].to_list(), parts[base][metric].to_list(), strict=True))
+            both = list(zip(one_part[metric].to_list(), base_part[metric].to_list(), strict=True))
             pairs = [(one, other) for one, other in both if one is not None and other is not None]
             found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
             rows.append(_difference_row(label, base, metric, found))

@@ -17,67 +17,50 @@ import json
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from .. import _core, scenario, traps
-from ..deploy import Access, Deployment, Undeployable, dummynet, linux, linux_bpf
+from ..deploy import Access, Deployment, Undeployable, linux_bpf
 from ..deploy import access as access_line
 from ..deploy.target import interface
-from ..envelopes import Envelope, kept, load
-from ..goals import Goal, known
+from ..envelopes import Envelope, load
+from ..goals import Goal, Known, known
 from ..goals import goals as parsed
 from ..io import staged, write_json, write_parquet
 from ..quantities import duration as duration_text
-from ..quantities import two
 from ..results.result_object import Frames, ResultObject
 from ..scenario import override_texts
 from ..stats import CONFIDENCE
 from ..traffic.groups import Traffic
 from ..traffic.paths import REVERSE, places
-from ..traps import envelope
 from . import line as lines
 from . import margin as margins
 from . import recommend_page
 from .assumed import assume, beyond
 from .compare import Comparison, Progress, compare
-from .disciplines import Choice, Listed, choices
+from .disciplines import Choice, Listed
+from .eligible import STATES, SYSTEMS, State, System, eligible
 from .engine import cores, seed_numbers
 from .line import Line
-from .ranking import LESS_STATE, MEMORY, distinctions, ranking
+from .outside import outside
+from .ranking import LESS_STATE, distinctions, ranking
 from .suited import fitted
+from .undecided import MOST, joined, undecided
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..page import Page, Table
 
-State = Literal["none", "small", "any"]
-System = Literal["linux", "linux-bpf", "freebsd"]
-SYSTEMS = {"linux": linux, "linux-bpf": linux_bpf, "freebsd": dummynet}
-NAMED = {"linux": "Linux", "linux-bpf": "Linux, with BPF queues", "freebsd": "FreeBSD"}
-
-STATES: dict[str, tuple[str, ...]] = {"none": MEMORY[:1], "small": MEMORY[:3], "any": MEMORY}
-"""What may be remembered of flows: nothing; a bounded amount, however many flows there are; anything."""
-
-HELP = {
-    "decbit": "hosts with DECbit's window",
-    "ut_lt": "hosts with UT/LT's window",
-    "source_quench": "hosts that react to source quenches",
-    "rio": "packets marked in or out where they enter the network",
-    "drop_preference": "packets marked with their preference",
-    "gred": "virtual queues configured for classes of traffic",
-}
-"""Disciplines that do nothing better by themselves: what they need of others."""
-
 RECORD = "recommendation.json"
 """What `Recommendation.write` writes beside the comparison: goals, and what was chosen."""
 
 SEEDS = 5
-"""How many seeds unless told."""
+"""How many seeds unless told; of disciplines that are close there are more (`undecided`)."""
 
 MOST_MARGINS = 2
 """How often the disciplines are ranked again with shapers that suit the best."""
@@ -124,9 +107,7 @@ class Recommendation(ResultObject):
         self._resolved, self._tuned, self.dev, self.access = resolved, dict(tuned), dev, access
         self._tuned_up, self.line = dict(tuned_up or {}), line
         self._sets = {label: [(key, value) for key, value in pairs] for label, pairs in (sets or {}).items()}
-        about = known(next(iter(resolved.values()), comparison.summary["scenario"]))
-        others = [name for name in about.groups if name not in {goal.group for goal in self.goals}]
-        then = parsed([f"{name} delay least" for name in others], about)
+        then = _then(self.goals, known(next(iter(resolved.values()), comparison.summary["scenario"])))
         self.among_equals = [*(goal.text for goal in then), LESS_STATE]
         self.ranking = ranking(comparison, self.goals, then)
         tied = [each for each in self.ranking if each.rank == 1]
@@ -414,7 +395,7 @@ def recommend(
     text, name, own = given.text(), given.name, given.sets
     with given.told():
         resolved = _core.Scenario(text, name, own).resolved()
-    listed, left_out = candidates(resolved, deployable, state, disciplines)
+    listed, left_out = eligible(resolved, deployable, state, disciplines)
     seeds, line = seed_numbers(seeds), None
     run: dict[str, Any] = {"duration": duration, "warmup": warmup, "jobs": jobs, "progress": progress}
     if access is not None:
@@ -460,7 +441,7 @@ def _ranked(
         sets, own = [*override_texts(sets), *line.shapers], (*own, *line.shapers)
     with given.told():
         resolved = _core.Scenario(text, name, own).resolved()
-    traffic, about = Traffic(resolved), known(resolved)
+    traffic, about = Traffic(resolved, folder=Path(name).parent), known(resolved)
     notes: list[str] = []
     if goals is not None:
         found, assumed = parsed([goals] if isinstance(goals, str) else list(goals), about), False
@@ -481,15 +462,33 @@ def _ranked(
     for choice in listed:
         each, tuned[choice.label], tuned_up[choice.label] = fitted(text, name, own, traffic, choice)
         chosen.append(each)
-    notes += _outside(traffic, listed, tuned, measured)
+    notes += outside(traffic, listed, tuned, measured)
     _warn_of_length(resolved, len(seeds), listed, run["jobs"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*lies outside the envelope of", scenario.TrapWarning)  # notes say it
         compared = compare(
             network, flows, disciplines=chosen, seeds=seeds, sets=sets, out=out, **run
         )  # fmt: skip
+    then = _then(found, about)
+    for further in range(1, MOST):
+        close = undecided(compared, found, then)
+        if not close:
+            break
+        more = [max(seeds) * further + seed for seed in seeds]
+        again = [each for each in chosen if each.label in close]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", scenario.ScenarioWarning)  # said above
+            compared = joined(
+                compared, compare(network, flows, disciplines=again, seeds=more, sets=sets, out=out, **run)
+            )
     return Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
                           access, tuned_up, line, {each.label: each.sets for each in chosen})  # fmt: skip
+
+
+def _then(found: Sequence[Goal], about: Known) -> list[Goal]:
+    """What decides where goals do not: little delay of each group that none is about."""
+    others = [name for name in about.groups if name not in {goal.group for goal in found}]
+    return parsed([f"{name} delay least" for name in others], about)
 
 
 def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
@@ -505,36 +504,6 @@ def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _outside(
-    traffic: Traffic, listed: Sequence[Choice], tuned: Mapping[str, Mapping[str, str]],
-    measured: Mapping[str, Envelope] | None,
-) -> Iterator[str]:  # fmt: skip
-    """A note on each discipline whose envelope the first link under study lies outside of, and one on all that have
-    other values here than were measured. `measured`: beside those of defaults; None where none were given."""
-    place = places(traffic.resolved)[0]
-    there, others = traffic.at[place.name], []
-    for choice in listed:
-        if (known := _envelope(choice, measured or {})) is None:
-            if measured is not None and ":" in choice.name:
-                yield envelope.missing(choice.label, measured)
-            continue
-        if not tuned[choice.label]:
-            yield from filter(None, [envelope.sentence(choice.label, known, place, there)])
-        elif found := envelope.outside(known, place, there):
-            others.append(f"{choice.label} ({two(found.factor):g})" if found.axis else choice.label)
-    if others:
-        lies = f"{envelope.load(place, there)} lies outside the envelope of the defaults"
-        yield f"{lies} of {', '.join(others)}, by these factors; they have values for this link here"
-
-
-def _envelope(choice: Choice, measured: Mapping[str, Envelope]) -> Envelope | None:
-    """That of a discipline with these values: of one in a file by the file, however it is spelt; else by its label."""
-    if ".py:" not in choice.name:
-        return (kept() | dict(measured)).get(choice.label)
-    wanted = {*replace(choice, more=()).located}
-    return next((each for each in measured.values() if {*each.sets} == wanted), None)
-
-
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:
     """Warn of runs that take more than a minute together."""
     runs = len(listed) * seeds
@@ -544,37 +513,6 @@ def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Ch
             f"{runs} runs take about {traps.about(total)} in all; fewer seeds or disciplines, or a shorter run.duration"
         )
         scenario.warn([f"{said}, take less"], scenario.TrapWarning)
-
-
-def candidates(
-    resolved: Mapping[str, Any], system: System | None, state: State, among: Listed | None
-) -> tuple[list[Choice], dict[str, str]]:
-    """The disciplines that a person's constraints leave, and the others with the reason. Those with classes of traffic
-    fit only where the scenario describes its classes. Raises `ScenarioError` when none is left."""
-    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
-    module = SYSTEMS.get(system or "")
-    kept, left_out = [], {}
-    for choice in choices(among if among is not None else list(declared)):
-        about = declared.get(choice.name)
-        described = resolved["queue"]["discipline"] == choice.name
-        if about is not None and about["container"] and not described:
-            left_out[choice.label] = "holds classes of traffic, which the scenario does not describe"
-        elif among is None and choice.name in HELP and not described:
-            left_out[choice.label] = f"needs {HELP[choice.name]}"
-        elif about is None and state != "any":
-            left_out[choice.label] = "does not say what it remembers"
-        elif about is not None and about["memory"] not in STATES[state]:
-            left_out[choice.label] = f"remembers {about['memory']}"
-        elif module is not None and about is None:
-            left_out[choice.label] = "is of your own, which no command deploys"
-        elif module is not None and not module.deployable(choice.name):
-            left_out[choice.label] = f"is not in {NAMED[system or 'linux']}"
-        else:
-            kept.append(choice)
-    if not kept:
-        why = "; ".join(f"{label} {reason}" for label, reason in left_out.items())
-        raise _core.ScenarioError(f"no discipline is left: {why}")
-    return kept, left_out
 
 
 def _quoted(word: str) -> str:

@@ -26,8 +26,8 @@ class Exchanges:
 
     def __init__(self) -> None:
         """Nothing was seen yet."""
-        # Of each end, in the place of its number: how far it has come, which goes on where sequence numbers wrap, and the
-        # number there; -1 before it is seen. Arrays, as there may be very many.
+        # Of each end, in the place of its number: how far it has come, which goes on where sequence numbers wrap, and
+        # the number there; -1 before it is seen. Arrays, as there may be very many.
         self._most: NDArray[np.int64] = np.zeros(0, np.int64)
         self._number: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -49,7 +49,9 @@ class Exchanges:
         ahead = (sent["seq"].to_numpy() - self._number[ends] + WRAP // 2) % WRAP - WRAP // 2
         sent = (
             sent.select("flow", "opened", "down", "time_ns", "end", "payload_bytes", most=most, high=most + ahead)
-            .with_columns(high=pl.max_horizontal((pl.col("high") + pl.col("payload_bytes")).cum_max().over("end"), "most"))
+            .with_columns(
+                high=pl.max_horizontal((pl.col("high") + pl.col("payload_bytes")).cum_max().over("end"), "most")
+            )
             # What is sent again tells nothing of the application.
             .with_columns(new=pl.col("high") - pl.max_horizontal(pl.col("high").shift().over("end"), "most"))
         )
@@ -62,7 +64,6 @@ class Exchanges:
 
     def _meet(self, sent: pl.DataFrame) -> None:
         """Begin with ends that were not seen before: at their SYN, or else at their first data."""
-        import polars as pl
 
         if sent.is_empty():
             return

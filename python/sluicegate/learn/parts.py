@@ -34,9 +34,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The stretch that is learnt from: the packets of its busiest chunk; when it begins and ends, and of how many chunks
-    it is; what connections sent and opened, and their shortest round trips, as in a `Part`, of all its chunks; how long
-    all captures together are, and when they begin."""
+    """The stretch that is learnt from: the packets of its busiest chunk; when it begins and ends, and of how many
+    chunks it is; what connections sent and opened, and their shortest round trips, as in a `Part`, of all its chunks;
+    how long all captures together are, and when they begin."""
 
     packets: pl.DataFrame
     begun: int

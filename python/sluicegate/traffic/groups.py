@@ -9,8 +9,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path as Folder
 
 from ..quantities import in_base_unit
+from .connections import Vectors, vectors
 from .paths import Path, Place, Resolved, links, paths, places, queue_at
 
 UNRESPONSIVE = ("udp", "poisson", "on_off")
@@ -67,14 +69,16 @@ class Group:
 class Traffic:
     """The groups of a scenario, and which of them meet at each link under study.
 
-    `queue`: that of [queue], or the one of the opposite direction alone.
+    `queue`: that of [queue], or the one of the opposite direction alone. `folder`: where files of connection vectors
+    are, of which then follows what these ask for; without it, and where connections are drawn, that is as much as there
+    is room for.
     """
 
-    def __init__(self, resolved: Resolved, queue: Resolved | None = None) -> None:
+    def __init__(self, resolved: Resolved, queue: Resolved | None = None, folder: Folder | None = None) -> None:
         self.resolved, self.run = resolved, resolved["run"]
         self.queue = resolved["queue"] if queue is None else queue
         ways = paths(resolved)
-        self.groups = [_group(resolved, index, way) for index, way in enumerate(ways)]
+        self.groups = [_group(resolved, index, way, folder) for index, way in enumerate(ways)]
         self.at: dict[str, list[Group]] = {place.name: [] for place in places(resolved)}
         for group in self.groups:
             for place in group.path.places:
@@ -170,7 +174,7 @@ class Traffic:
         return max(0.0, stop - max(since, in_base_unit(group.flow["start"])))
 
 
-def _group(resolved: Resolved, index: int, way: Path) -> Group:
+def _group(resolved: Resolved, index: int, way: Path, folder: Folder | None) -> Group:
     flow = resolved["flows"][index]
     kind = flow["kind"]
     label = f"flows.{index} ({flow.get('name') or kind})"
@@ -184,8 +188,12 @@ def _group(resolved: Resolved, index: int, way: Path) -> Group:
             demand *= on / (on + off)
     elif kind == "http":
         demand = PER_WEB_USER_BPS
-    elif kind == "connections":  # how much they ask for is in their laws: as much as there is room for
+    elif kind == "connections":
         demand, count, ports = way.shared_bps, 1, math.inf  # each has an access link of its own
+        if folder is not None and flow.get("vectors") is not None:
+            demand = min(
+                demand, _asked_bps(vectors(folder / flow["vectors"]), in_base_unit(resolved["run"]["duration"]))
+            )
     elif kind == "telnet":
         demand = 0.0
     else:
@@ -195,6 +203,11 @@ def _group(resolved: Resolved, index: int, way: Path) -> Group:
         lasting = size > SHORT_TRANSFER * window_bytes(flow) or average > min(ports, way.shared_bps / count) / 2
         demand = cap if lasting else average
     return Group(label, flow, way, count, min(demand, ports), cap, ports, lasting)
+
+
+def _asked_bps(found: Vectors, duration_ns: float) -> float:
+    """What the connections of a file ask for on average, in the direction in which they carry more."""
+    return max(found.acceptor_bytes, found.initiator_bytes) * 8e9 / max(duration_ns, found.last_start_ns)
 
 
 def conversation(flow: Resolved) -> str | None:

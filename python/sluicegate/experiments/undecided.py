@@ -1,0 +1,70 @@
+"""Whether the runs tell which disciplines are the best, or more seeds are needed.
+
+Few seeds leave a bound open that lies within an interval, and differences that may or may not be more than a tolerance:
+with other seeds others are then the best. Of such disciplines more seeds are run. Those that certainly miss more goals,
+or are certainly worse in what decides, are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..goals import Goal
+from .compare import Comparison
+
+MOST = 4
+"""How many times as many seeds as asked for are run at most: they halve intervals, and with three seeds, of which
+Student's t is wide, make them a fifth."""
+
+
+def undecided(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[Goal]) -> list[str]:
+    """The disciplines of which more seeds may tell whether they are among the best; none where that is told, or where
+    there are no intervals. The goals as for `ranking`."""
+    kept = {label: [goal.kept(comparison.mean(label, goal.column)) for goal in by] for label in comparison.disciplines}
+    fewest = min(answers.count(False) for answers in kept.values())
+    left = [label for label, answers in kept.items() if answers.count(False) == fewest]
+    if len(left) < 2:
+        return []
+    close = {label for label in left if None in kept[label]}
+    bounds = fewest == 0 and any(goal.bound is not None for goal in by)
+    for goal in [goal for goal in by if goal.bound is None] if bounds else [*by, *among_equals]:
+        sign = 1 if goal.sense == "below" else -1
+        means = {label: comparison.mean(label, goal.column)["mean"] for label in left}
+        known = {label: sign * mean for label, mean in means.items() if mean is not None}
+        if not known:
+            continue
+        first = min(known, key=known.__getitem__)
+        tolerance = goal.within(known[first])
+        for label in left:
+            found = comparison.paired(label, first, goal.column) if label in known and label != first else None
+            if found is None or found.count < 2:
+                continue
+            low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+            if low < tolerance < high:
+                close |= {label, first}
+            elif low >= tolerance:
+                left = [other for other in left if other != label]
+    return [label for label in comparison.disciplines if label in close]
+
+
+def joined(compared: Comparison, more: Comparison) -> Comparison:
+    """A comparison with runs of some of its disciplines for other seeds. Its summary says of which: `further_seeds`."""
+    import polars as pl
+
+    places = {label: at for at, label in enumerate(compared.disciplines)}
+    order = pl.col("discipline").replace_strict(places, return_dtype=pl.Int64)
+    groups = {name: at for at, name in enumerate(compared.groups)}
+    runs = pl.concat([compared.runs, more.runs]).sort(order, "seed", maintain_order=True)
+    delays = (
+        pl.concat([compared.delays, more.delays])
+        .group_by("discipline", "name", "delay_max_ns")
+        .sum()
+        .sort(order, pl.col("name").replace_strict(groups, return_dtype=pl.Int64), "delay_max_ns")
+    )
+    further = dict(compared.summary.get("further_seeds", {}))
+    for label in more.disciplines:
+        further[label] = [*further.get(label, []), *more.summary["seeds"]]
+    return Comparison(
+        runs, compared.names, compared.baseline, compared.groups, compared.links,
+        compared.summary | {"further_seeds": further}, delays, compared.queue,
+    )  # fmt: skip
