@@ -11,16 +11,16 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate.learn import sightings
-from sluicegate.learn.discipline import discipline
-from sluicegate.learn.learnt import learn
-from sluicegate.learn.model import Learnt, Unknown
-from sluicegate.learn.parts import busiest
-from sluicegate.learn.passage import passage
-from sluicegate.learn.rate import rate
-from sluicegate.learn.unknown import answers, unknowns
-from sluicegate.learn.write import text as text_of
-from sluicegate.learn.write import write
+from sluicegate.learning import sightings
+from sluicegate.learning.discipline import discipline
+from sluicegate.learning.learnt import learn
+from sluicegate.learning.model import Learnt, Unknown
+from sluicegate.learning.parts import busiest
+from sluicegate.learning.passage import passage
+from sluicegate.learning.rate import rate
+from sluicegate.learning.unknown import answers, unknowns
+from sluicegate.learning.write import text as text_of
+from sluicegate.learning.write import write
 
 INSIDE = "172.16.0.0/12"
 OFFICE = """

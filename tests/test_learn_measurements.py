@@ -14,9 +14,9 @@ from conftest import Program
 from test_shell_packets import WHY_NOT as NO_REAL_PACKETS
 
 import sluicegate as sg
-from sluicegate.learn.line import from_measurements
-from sluicegate.learn.measurements import Reading, is_measurement, read
-from sluicegate.learn.unknown import unknowns
+from sluicegate.learning.line import from_measurements
+from sluicegate.learning.measurements import Reading, is_measurement, read
+from sluicegate.learning.unknown import unknowns
 
 PING = """PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.
 64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=18.2 ms
@@ -164,7 +164,7 @@ def test_a_wrong_file_is_named(document: object, why: str, tmp_path: Path) -> No
 
 
 def readings(*found: tuple[str, float, bool]) -> Any:
-    from sluicegate.learn.measurements import Measured
+    from sluicegate.learning.measurements import Measured
 
     return Measured([Reading(quantity, value, "f", "said", least) for quantity, value, least in found], [])
 
@@ -195,7 +195,7 @@ def test_a_short_wait_is_no_depth_and_a_shaper_hides_the_modem() -> None:
     measured = readings(("down", 80e6, False), ("up", 18e6, False), ("rtt", 19.0, False), ("queue up", 9.0, False))
     [unknown] = from_measurements(measured).unknown
     assert "packets waited 9 ms under load" in unknown.why
-    from sluicegate.learn.measurements import Shaper
+    from sluicegate.learning.measurements import Shaper
 
     measured.readings.append(Reading("queue up", 90.0, "f", "said"))
     measured.shapers.append(Shaper("wan0", "cake", 17e6, "tc.json", "no drops"))

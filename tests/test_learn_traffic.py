@@ -13,11 +13,11 @@ import pytest
 from test_learn import INSIDE, OFFICE, captured
 
 import sluicegate as sg
-from sluicegate.learn import services, sightings
-from sluicegate.learn.learnt import learn
-from sluicegate.learn.model import Learnt
-from sluicegate.learn.traffic import Group
-from sluicegate.learn.write import text, write
+from sluicegate.learning import services, sightings
+from sluicegate.learning.learnt import learn
+from sluicegate.learning.model import Learnt
+from sluicegate.learning.traffic import Group
+from sluicegate.learning.write import text, write
 
 NETWORK = '[network]\nrate = "20 Mbit/s"\ndelay = "5 ms"\n'
 TAIL = '[queue]\ndiscipline = "drop_tail"\nlimit = 100\n'
@@ -257,7 +257,7 @@ def test_memory_stays_below_300_mib_however_long_a_capture_is(tmp_path: Path) ->
     scenario = (NETWORK + TAIL + LONG).replace("20 Mbit/s", "200 Mbit/s").replace("limit = 100", "limit = 600")
     files = captured(tmp_path, scenario.replace("12 s", "20 s"))
     program = (
-        "import re, sys\nfrom sluicegate.learn.learnt import learn\n"
+        "import re, sys\nfrom sluicegate.learning.learnt import learn\n"
         "done = learn(sys.argv[2:], inside=[sys.argv[1]])\n"
         # Not ru_maxrss, which begins with that of the process that was forked.
         "print(len(done.groups), re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])\n"

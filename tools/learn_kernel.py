@@ -18,7 +18,7 @@ from pathlib import Path
 
 from learn_proof import write_between
 from sluicegate.io import staged_file
-from sluicegate.learn.learnt import learn
+from sluicegate.learning.learnt import learn
 
 KEPT = Path(__file__).parents[1] / "docs/learn-kernel.jsonl"
 

@@ -26,10 +26,10 @@ from typing import Any
 
 import sluicegate as sg
 from sluicegate.io import staged_file
-from sluicegate.learn.learnt import learn
-from sluicegate.learn.model import Learnt
-from sluicegate.learn.rate import framed
-from sluicegate.learn.write import write
+from sluicegate.learning.learnt import learn
+from sluicegate.learning.model import Learnt
+from sluicegate.learning.rate import framed
+from sluicegate.learning.write import write
 from sluicegate.quantities import in_base_unit, toml_inline
 
 DISCIPLINES = ["drop_tail", "red", "choke", "codel", "pie", "blue", "fq_codel", "cake", "sfq", "fq_pie"]
@@ -93,7 +93,8 @@ def scenario(number: int) -> tuple[str, str, dict[str, Any]]:
         network |= {"rate": "25 Mbit/s", "delay": "270 ms", "burst_start": 0.0001, "burst_end": 0.2, "burst_loss": 0.5}
     queue: dict[str, Any] = {"discipline": discipline}
     if discipline == "drop_tail":
-        queue["limit"] = pick.choice([50, 100, 200, "100 kB"])
+        # Of this discipline: those that are ranked choose theirs, as they do where it is learnt.
+        queue["drop_tail"] = {"limit": pick.choice([50, 100, 200, "100 kB"])}
     flows: list[dict[str, Any]] = [
         {
             "name": "transfers",

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import sluicegate as sg
-from sluicegate.learn import control, parts, sightings
+from sluicegate.learning import control, parts, sightings
 
 SENDERS = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBR version 3"}
 QUEUES = ("drop_tail", "red", "choke", "codel", "pie", "fq_codel", "cake", "sfq", "fq_pie", "ared")

@@ -35,7 +35,7 @@ GROUPS = {
     "Comparing": ("compare", "Comparison", "recommend", "Recommendation", "sweep", "Sweep"),
     "Evaluating": ("evaluate", "Evaluation", "envelope", "Envelopes"),
     "Captures and recorded traffic": (
-        *("read_capture", "Capture", "CaptureReader", "replay", "Replay", "vectors", "Vectors"),
+        *("read_capture", "Capture", "CaptureReader", "replay", "Replay", "learn", "Learnt", "vectors", "Vectors"),
     ),
     "Real packets": ("shell", "bridge", "testbed"),
     "Choosing parameters": (

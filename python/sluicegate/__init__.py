@@ -87,6 +87,8 @@ if TYPE_CHECKING:
     from .experiments.run import run, simulate
     from .experiments.simulation import Simulation
     from .experiments.sweep import Sweep, sweep
+    from .learning.learnt import learn
+    from .learning.model import Learnt
     from .live.bridge import InterfaceWarning, bridge
     from .live.shell import shell
     from .live.testbed import testbed
@@ -138,6 +140,7 @@ __all__ = [
     "Http",
     "InterfaceWarning",
     "L4sStep",
+    "Learnt",
     "Link",
     "OnOff",
     "Packet",
@@ -188,6 +191,7 @@ __all__ = [
     "dumbbell",
     "envelope",
     "evaluate",
+    "learn",
     "read_capture",
     "recommend",
     "replay",
@@ -219,6 +223,8 @@ _HOMES = {
     "experiments.run": ("run", "simulate"),
     "experiments.simulation": ("Simulation",),
     "experiments.sweep": ("Sweep", "sweep"),
+    "learning.learnt": ("learn",),
+    "learning.model": ("Learnt",),
     "live.bridge": ("InterfaceWarning", "bridge"),
     "live.shell": ("shell",),
     "live.testbed": ("testbed",),

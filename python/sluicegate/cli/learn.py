@@ -12,9 +12,9 @@ from .common import Quiet, Refusal, answers, app, print_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..learn.beside import Side
-    from ..learn.measurements import Measured
-    from ..learn.model import Learnt, Unknown
+    from ..learning.beside import Side
+    from ..learning.measurements import Measured
+    from ..learning.model import Learnt, Unknown
 
 
 @app.command(
@@ -85,10 +85,10 @@ def learn(
     """
     from ..experiments.disciplines import choices
     from ..io import staged_file
-    from ..learn.learnt import learn as learn_from
-    from ..learn.line import fill, from_measurements
-    from ..learn.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP, is_measurement
-    from ..learn.write import write
+    from ..learning.learnt import learn as learn_from
+    from ..learning.line import fill, from_measurements
+    from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP, is_measurement
+    from ..learning.write import write
     from ..scenario import check as check_scenario
 
     texts = [file for file in files or () if is_measurement(file)]
@@ -120,7 +120,7 @@ def learn(
     check_scenario(out)
     sides: list[Side] = []
     if check or report:
-        from ..learn import beside, page  # they need Matplotlib, which takes its memory
+        from ..learning import beside, page  # they need Matplotlib, which takes its memory
 
         sides = beside.beside(done, out, listed)
     if report is not None:
@@ -141,8 +141,8 @@ def learn(
 
 def _measured(files: Sequence[str], given: dict[str, str | None]) -> Measured:
     """The readings of files, and of what was given by hand: the rate of each direction, and round trips."""
-    from ..learn import measurements
-    from ..learn.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
+    from ..learning import measurements
+    from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
     from ..quantities import quantity
 
     done = measurements.read(files)

@@ -116,8 +116,8 @@ def recommend(
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
     from ..experiments.eligible import STATES, SYSTEMS
-    from ..learn.unknown import answers as answers_for
-    from ..learn.unknown import unknowns
+    from ..learning.unknown import answers as answers_for
+    from ..learning.unknown import unknowns
 
     if deployable not in (None, *SYSTEMS):
         raise Refusal(f"--deployable {deployable}: must be linux, linux-bpf or freebsd")

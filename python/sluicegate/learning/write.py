@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .model import Direction, Learnt
     from .traffic import Group
 
+NO_LOSS = ("loss", "burst_start")
+"""The keys that say that nothing is lost."""
+
 LEAST_RUN, MOST_RUN = 10, 60
 """How long the scenario runs at least and at most, in seconds."""
 
@@ -46,9 +49,12 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
         "[network]",
         *_rate(done, forward, "network.rate", f"{name}.rate.csv"),
         *_delay(done),
+        *_lost(forward),
     ]
     if back.passage is not None or back.rate is not None:
         lines += ["", "[network.reverse]", *_rate(done, back, "network.reverse.rate", f"{name}.rate-back.csv")]
+        # What is not said of it is as forward.
+        lines += _lost(back) or ([] if forward.lost is None else [f"{key} = 0" for key in NO_LOSS])
     lines += ["", *_queue(forward), *(f"# {each}" for each in _queue(back))]
     for group in done.groups:
         keys = dict(group.keys)
@@ -98,6 +104,16 @@ def _rate(done: Learnt, way: Direction, key: str, file: str) -> list[str]:
     if rate.framing not in (None, "none"):
         lines.append(f'framing = "{rate.framing}"')
     return lines
+
+
+def _lost(way: Direction) -> list[str]:
+    if way.lost is None:
+        return []
+    found = way.lost
+    said = (
+        f"# {found.lost} of {found.of} segments were lost behind the queue, in {found.bursts} bursts or by themselves"
+    )
+    return [said, *(f"{key} = {value:g}" for key, value in found.keys.items())]
 
 
 def _delay(done: Learnt) -> list[str]:

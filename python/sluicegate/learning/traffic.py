@@ -20,6 +20,10 @@ exchanges."""
 TURNS = 4
 """How often ends take turns in a transfer at most: opening words, a request, the data."""
 
+OBJECTS = 10
+"""Transfers that were opened and closed in the capture are exchanges, too, where so many times as many connections are:
+the large objects of web users, whose sizes have a heavy tail."""
+
 LEAST_FULL, FULL = 576, 1500
 """Full packets: the least that is taken for one, and what a scenario has unless it says otherwise."""
 

@@ -1,4 +1,7 @@
-"""`learn`: captures in, a scenario out, with what each number is from."""
+"""`learn`: captures in, a scenario out, with what each number is from.
+
+The package is not called `learn`, because importing it would then hide the function `sluicegate.learn`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _core
-from . import bursts, control, discipline, exchanges, parts, services, sightings, traffic
+from . import beyond, bursts, control, discipline, exchanges, parts, services, sightings, traffic
 from .model import Direction, Learnt, Unknown
 from .parts import Stretch
 from .passage import MARKED, passage
 from .rate import rate, rate_behind
+from .write import write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,14 +25,26 @@ if TYPE_CHECKING:
     from .parts import Ways
 
 
-def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] = (), on_jump: str = "error") -> Learnt:
+def learn(
+    captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] = (), on_jump: str = "error",
+    out: str | Path | None = None,
+) -> Learnt:  # fmt: skip
     """Learn a scenario of the link, its queue and its traffic from captures, best of all before and behind the queue.
 
     `captures`: pcap or pcapng files, of a router's two interfaces or of one place; those of one file are told apart by
     interface. `inside`: addresses or prefixes at home, where it cannot be told (private ones, or the one host that all
-    connections have). `on_jump`: what to do where times leap, as in a replay.
+    connections have). `on_jump`: what to do where times leap, as in a replay. `out`: a file for the scenario, which
+    `simulate` and `recommend` take; beside it go files that it needs.
 
-    Raises `ScenarioError` when a file is no capture, or nothing can be learnt from it; OSError when it cannot be read.
+    Raises `ScenarioError` when a file is no capture, or nothing can be learnt from it; OSError when one cannot be read
+    or written.
+
+    >>> places = {"bottleneck/arrivals": "before.pcapng", "bottleneck": "behind.pcapng"}
+    >>> run = sg.run("unresponsive", duration="5 s", warmup="0 s", pcap=places)
+    >>> learnt = sg.learn(list(places.values()), inside=["172.16.0.0/12"], out="learnt.toml")
+    >>> round(learnt.forward.rate.bps)
+    1000000
+    >>> sg.check("learnt.toml")
     """
 
     files = [captures] if isinstance(captures, str | Path) else list(captures)
@@ -49,8 +65,14 @@ def learn(captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] 
     done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
     apart = sum(way.passage.apart_ns for way in ways if way.passage is not None)
     done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
+    for way in ways:
+        if way.passage is not None and len(packets) == 2:
+            base = {flow: round(rtt * 1e6) for flow, rtt in done.rtts_ms.items()}
+            way.lost = beyond.lost(*packets[way.down], packets[not way.down][1], base)
     _groups(done, stretch, packets, trips)
     _unknown(done)
+    if out is not None:
+        write(done, out)
     return done
 
 
@@ -83,6 +105,10 @@ def _groups(done: Learnt, stretch: Stretch, ways: Ways, trips: pl.DataFrame) -> 
     names = done.flows.filter(pl.col("server_name").is_not_null()).select("id", "server_name").iter_rows()
     kinds = {flow: kind for flow, name in names if (kind := services.category(name)) is not None}
     found = traffic.bulk(totals, turns, kinds)
+    whole = found.filter("whole", pl.col("kind").is_null())["flow"].to_list()
+    opened = stretch.opened.filter(~pl.col("flow").is_in(found["flow"].to_list()))
+    if whole and opened.height >= traffic.OBJECTS * len(whole):
+        found = found.filter(~pl.col("flow").is_in(whole))
     told, marks = _senders(done, stretch, ways, found)
     done.groups = traffic.transfers(found, told, marks, done.rtts_ms, begun, ended)
     rates = {way.down: way.rate.bps for way in (done.forward, done.back) if way.rate is not None}

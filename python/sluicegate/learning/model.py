@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .beyond import Lost
 from .discipline import Told
 from .passage import Passage
 from .rate import LinkRate
@@ -24,6 +25,7 @@ class Direction:
         passage: Its packets before and behind its queue; None where it was not captured on both sides.
         rate: Its rate, where the queue stood long enough.
         told: Its discipline.
+        lost: What was lost behind its queue, if that can be told, and more than a few packets were.
     """
 
     down: bool
@@ -31,6 +33,7 @@ class Direction:
     passage: Passage | None = None
     rate: LinkRate | None = None
     told: Told | None = None
+    lost: Lost | None = None
 
     @property
     def word(self) -> str:
@@ -59,8 +62,9 @@ class Learnt:
         back: The other one.
         rtts_ms: The base round trip of each connection of TCP for which it is known.
         groups: The groups of traffic.
-        unknown: What could not be told.
+        unknown: What could not be told, with its range.
         remarks: What whoever reads the result must know of the captures.
+        flows: A row for each connection; None of measurements alone.
     """
 
     seconds: float

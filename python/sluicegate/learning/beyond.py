@@ -1,0 +1,82 @@
+"""What is lost on the way behind the queue: segments that left it, and were sent again as nobody acknowledged them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+FEWEST = 3
+"""So many segments must have been lost for a loss to be told."""
+
+NEAR = 10
+"""Losses with fewer packets between them are of one burst. Where losses are independent and one in a thousand, one in a
+hundred of them seems to be of a burst."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Losses behind a queue: how many of how many segments, and in how many bursts; the segments of these from the
+    first lost one to the last."""
+
+    lost: int
+    of: int
+    bursts: int
+    spanned: int
+
+    @property
+    def keys(self) -> dict[str, float]:
+        """The keys of a network with such losses: independent ones, or Gilbert's bursts."""
+        if self.spanned < 2 * self.bursts:
+            return {"loss": float(f"{self.lost / self.of:.2g}")}
+        mean = self.spanned / self.bursts
+        return {
+            "burst_start": float(f"{self.bursts / self.of:.2g}"),
+            "burst_end": round(1 / mean, 2),
+            "burst_loss": round(self.lost / self.spanned, 2),
+        }
+
+
+def lost(
+    before: pl.DataFrame, behind: pl.DataFrame, answers: pl.DataFrame, trips: dict[int, int]
+) -> Lost | None:  # fmt: skip
+    """What of TCP was lost behind the queue; None where hardly anything was.
+
+    `before`, `behind`: packets of a direction at the queue; `answers`: of the other one, where it is seen last.
+    `trips`: base round trips of connections in nanoseconds. A segment was lost if it is sent again a round trip or more
+    after it had left, and no acknowledgement has gone beyond its beginning by then.
+    """
+    import polars as pl
+
+    data = pl.col("payload_bytes") > 0
+    known = {"flow": list(trips), "trip": list(trips.values())}
+    trip = pl.DataFrame(known, {"flow": pl.UInt32, "trip": pl.Int64})
+    left = (
+        behind.filter(data, pl.col("seq").is_not_null())
+        .join(trip, on="flow", maintain_order="left")
+        .select("flow", "seq", "trip", left="time_ns")
+        .with_row_index("place")
+    )
+    if left.is_empty():
+        return None
+    sent = before.filter(data, pl.col("seq").is_not_null()).select("flow", "seq", again="time_ns")
+    again = left.with_columns(after=pl.col("left") + pl.col("trip")).sort("after").join_asof(
+        sent, left_on="after", right_on="again", by=["flow", "seq"], strategy="forward", check_sortedness=False
+    ).drop_nulls("again")  # fmt: skip
+    acks = answers.filter(pl.col("ack").is_not_null()).select("flow", "ack", heard="time_ns")
+    met = again.sort("again").join_asof(
+        acks, left_on="again", right_on="heard", by="flow", strategy="backward", check_sortedness=False
+    ).drop_nulls("ack")  # fmt: skip
+    ahead = (met["ack"].cast(pl.Int64) - met["seq"].cast(pl.Int64) + 2**31) % 2**32 - 2**31
+    # A segment that was sent three times counts each time it left.
+    places: NDArray[np.int64] = np.unique(met.filter(ahead <= 0)["place"].to_numpy().astype(np.int64))
+    if len(places) < FEWEST:
+        return None
+    ends = np.flatnonzero(np.diff(places) > NEAR)
+    first, last = places[np.concatenate(([0], ends + 1))], places[np.concatenate((ends, [len(places) - 1]))]
+    return Lost(len(places), left.height, len(first), int((last - first + 1).sum()))
