@@ -52,7 +52,7 @@ pub(super) struct Queue {
     /// How many are lost, and sent again (lost_out, retrans_out).
     pub lost_out: u32,
     pub resent_out: u32,
-    /// How many are reported or lost and not in the network; less than zero where more of what was sent again is.
+    /// How many are not in the network: those reported or lost, less those sent again; less than zero where these are more.
     absent: u32,
     /// From when anything was reported, lost or sent again on.
     marks: Lazy<Marks>,
@@ -61,8 +61,6 @@ pub(super) struct Queue {
 /// What is known of packets that were reported, lost or sent again.
 #[derive(Clone, Debug)]
 struct Marks {
-    /// How many packets are reported (sacked_out).
-    sacked_out: u32,
     /// The ranges that the last acknowledgement with any reported.
     reported: [(u64, u64); SACK_BLOCKS],
     /// The end of the highest packet reported; zero: none is.
@@ -76,14 +74,8 @@ struct Marks {
 }
 
 impl Initial for Marks {
-    const INITIAL: &'static Marks = &Marks {
-        sacked_out: 0,
-        reported: [(0, 0); SACK_BLOCKS],
-        highest: 0,
-        hint: NOBODY,
-        first_sent: NOBODY,
-        last_sent: NOBODY,
-    };
+    const INITIAL: &'static Marks =
+        &Marks { reported: [(0, 0); SACK_BLOCKS], highest: 0, hint: NOBODY, first_sent: NOBODY, last_sent: NOBODY };
 }
 
 impl Queue {
@@ -109,7 +101,7 @@ impl Queue {
 
     /// How many the other end has reported (sacked_out).
     pub fn sacked_out(&self) -> u32 {
-        self.marks.sacked_out
+        self.absent.wrapping_add(self.resent_out).wrapping_sub(self.lost_out)
     }
 
     /// Those believed to be in the network (tcp_packets_in_flight).
@@ -118,10 +110,12 @@ impl Queue {
         self.len().wrapping_sub(self.absent)
     }
 
-    /// Something was reported, lost, or sent again.
+    /// What repaired a packet, or repeated it, is no longer under way, if anything was.
     #[inline(always)]
-    fn count(&mut self) {
-        self.absent = (self.marks.sacked_out + self.lost_out).wrapping_sub(self.resent_out);
+    fn forget_repair(&mut self, packet: Packet) {
+        let repaired = u32::from(packet.has(Packet::RESENT));
+        self.resent_out -= repaired;
+        self.absent = self.absent.wrapping_add(repaired);
     }
 
     pub fn front(&self) -> Option<&Packet> {
@@ -191,11 +185,12 @@ impl Queue {
         self.leave_order(index);
         let packet = &mut self.packets[index];
         let Packet { start, len, mut tags, .. } = *packet;
-        self.resent_out += u32::from(repair && tags & Packet::RESENT == 0);
+        let repairs = u32::from(repair && tags & Packet::RESENT == 0);
+        self.resent_out += repairs;
+        self.absent = self.absent.wrapping_sub(repairs);
         tags &= Packet::PUSH | Packet::SACKED | Packet::LOST | Packet::RESENT;
         tags |= Packet::EVER_RESENT | if repair { Packet::RESENT } else { 0 };
         *packet = Packet { start, len, tags, ..record };
-        self.count();
         if tags & Packet::SACKED == 0 {
             self.order_last(index);
         }
@@ -210,11 +205,11 @@ impl Queue {
         }
         self.packets.pop();
         if packet.has(Packet::SACKED | Packet::LOST | Packet::EVER_RESENT) {
-            self.marks.sacked_out -= u32::from(packet.has(Packet::SACKED));
-            self.lost_out -= u32::from(packet.has(Packet::LOST));
-            self.resent_out -= u32::from(packet.has(Packet::RESENT));
+            let lost = u32::from(packet.has(Packet::LOST));
+            self.lost_out -= lost;
+            self.absent = self.absent.wrapping_sub(lost + u32::from(packet.has(Packet::SACKED)));
+            self.forget_repair(packet);
             self.repeated -= u32::from(packet.has(Packet::EVER_RESENT));
-            self.count();
         }
         if self.marks.highest > 0 && self.marks.highest <= packet.end() {
             self.marks.highest = 0;
@@ -253,51 +248,49 @@ impl Queue {
     #[inline(always)]
     pub fn report(&mut self, index: usize) {
         self.leave_order(index);
-        let packet = &mut self.packets[index];
+        let packet = self.packets[index];
+        let mut tags = packet.tags;
         if packet.has(Packet::LOST) {
-            self.resent_out -= u32::from(packet.has(Packet::RESENT));
+            // It counts as reported instead.
             self.lost_out -= 1;
-            packet.tags &= !(Packet::LOST | Packet::RESENT);
+            self.forget_repair(packet);
+            tags &= !(Packet::LOST | Packet::RESENT);
+        } else {
+            self.absent = self.absent.wrapping_add(1);
         }
-        packet.tags |= Packet::SACKED | Packet::SAMPLED;
-        self.marks.sacked_out += 1;
+        self.packets[index].tags = tags | Packet::SACKED | Packet::SAMPLED;
         self.marks.highest = self.marks.highest.max(packet.end());
-        self.count();
     }
 
     /// What repaired a packet, or repeated it, is no longer under way.
     pub fn end_repair(&mut self, index: usize) {
-        let packet = &mut self.packets[index];
-        self.resent_out -= u32::from(packet.has(Packet::RESENT));
-        packet.tags &= !Packet::RESENT;
-        self.count();
+        self.forget_repair(self.packets[index]);
+        self.packets[index].tags &= !Packet::RESENT;
     }
 
     /// Takes a packet for lost, or what repaired it. Whether that is news (tcp_mark_skb_lost).
     pub fn lose(&mut self, index: usize) -> bool {
-        let packet = &mut self.packets[index];
+        let packet = self.packets[index];
         if packet.has(Packet::SACKED) {
             return false;
         }
         let news = packet.may_be_lost();
         if packet.has(Packet::LOST) {
-            self.resent_out -= u32::from(packet.has(Packet::RESENT));
-            packet.tags &= !Packet::RESENT;
+            self.end_repair(index);
         } else {
-            packet.tags |= Packet::LOST;
+            self.packets[index].tags |= Packet::LOST;
             self.lost_out += 1;
+            self.absent = self.absent.wrapping_add(1);
         }
         let first = self.hint().map_or(index, |hint| hint.min(index));
         self.marks.hint = self.packets.number(first);
-        self.count();
         news
     }
 
     /// Takes nothing for lost any more.
     pub fn find_all(&mut self) {
         (0..self.packets.len()).for_each(|index| self.packets[index].tags &= !Packet::LOST);
-        self.lost_out = 0;
-        self.count();
+        self.absent = self.absent.wrapping_sub(core::mem::take(&mut self.lost_out));
     }
 
     /// The next packet that is lost and not yet repaired (tcp_xmit_retransmit_queue).
@@ -465,6 +458,9 @@ mod tests {
                     }
                     _ => {}
                 }
+                let count = |what: usize| list.iter().filter(|packet| packet.2[what]).count() as u32;
+                prop_assert_eq!([queue.sacked_out(), queue.lost_out, queue.resent_out], [0, 1, 2].map(count));
+                prop_assert_eq!(queue.in_flight() + count(0) + count(1), queue.len() + count(2));
                 let mut expected = list.clone();
                 expected.retain(|&(_, _, [reported, lost, repaired])| !reported && (!lost || repaired));
                 expected.sort_unstable();
