@@ -21,11 +21,10 @@
 //! | BBRUpdateACKAggregation | left out: no room for aggregated acknowledgements | acknowledgements are not aggregated on links here |
 //! | ECN is no part of the draft's core | marks are not answered | Prague and DCTCP are there |
 
+mod min_rtt;
 mod model;
 
-use super::{
-    LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, RecoveryWindow, UNIT, bdp, burst_goal, first_pace, least_burst, paced,
-};
+use super::{LEAST_CWND, RecoveryWindow, UNIT, bdp, burst_goal, first_pace, least_burst, paced};
 use crate::linux::cc::{Controller, Event, INFINITE, Sample, State, Window};
 use sluicegate_base::{Rate, Span, Stream, Time};
 
@@ -33,7 +32,6 @@ const STARTUP_PACING: u64 = UNIT * 277 / 100;
 const LOSS_THRESH: f64 = 0.02;
 const FULL_LOSSES: u32 = 6;
 const HEADROOM: f64 = 0.15;
-const PROBE_RTT_EVERY: Span = Span::from_millis(5_000);
 /// No bound.
 const NONE: u32 = u32::MAX;
 
@@ -279,60 +277,6 @@ impl Bbr3 {
         self.cycle_stamp = window.now;
         self.mode = Mode::Up;
         self.raise_slope(window);
-    }
-
-    fn update_min_rtt(&mut self, window: &mut Window, sample: &Sample) {
-        let expired = window.now > self.probe_rtt_stamp + PROBE_RTT_EVERY;
-        if let Some(rtt) = sample.rtt {
-            if expired || self.probe_rtt_min.is_none_or(|least| rtt < least) {
-                (self.probe_rtt_min, self.probe_rtt_stamp) = (Some(rtt), window.now);
-            }
-        }
-        let old = window.now > self.min_rtt_stamp + MIN_RTT_AGE;
-        if old || self.min_rtt.is_none_or(|least| self.probe_rtt_min.is_some_and(|rtt| rtt < least)) {
-            (self.min_rtt, self.min_rtt_stamp) = (self.probe_rtt_min, self.probe_rtt_stamp);
-        }
-        if self.mode != Mode::ProbeRtt && expired && !self.idle_restart {
-            self.recovery.save(window, false);
-            self.mode = Mode::ProbeRtt;
-            self.probe_rtt_done = None;
-            self.ack_phase = AckPhase::ProbeStopping;
-            self.start_round(window);
-        }
-        if self.mode == Mode::ProbeRtt {
-            self.in_probe_rtt(window);
-        }
-        if sample.delivered > 0 {
-            self.idle_restart = false;
-        }
-    }
-
-    fn in_probe_rtt(&mut self, window: &mut Window) {
-        window.app_limited = (window.delivered + u64::from(window.in_flight)).max(1);
-        let Some(done) = self.probe_rtt_done else {
-            if window.in_flight <= self.probe_rtt_cwnd(window) {
-                self.probe_rtt_done = Some(window.now + PROBE_RTT_TIME);
-                self.probe_rtt_round = false;
-                self.start_round(window);
-            }
-            return;
-        };
-        self.probe_rtt_round |= self.round_start;
-        if self.probe_rtt_round && window.now > done {
-            self.probe_rtt_stamp = window.now;
-            window.cwnd = window.cwnd.max(self.recovery.prior_cwnd);
-            self.reset_shortterm();
-            if self.full_bw_reached {
-                self.start_down(window);
-                self.mode = Mode::Cruise;
-            } else {
-                self.mode = Mode::Startup;
-            }
-        }
-    }
-
-    fn probe_rtt_cwnd(&self, window: &Window) -> u32 {
-        bdp(window, self.min_rtt, self.bw(), UNIT / 2).max(LEAST_CWND)
     }
 
     fn set_pace(&mut self, window: &mut Window) {
