@@ -135,10 +135,8 @@ def _groups(done: Learnt, stretch: Stretch, ways: Ways, trips: pl.DataFrame) -> 
             size, period = (float(np.median(each)) for each in zip(*known, strict=True))
             said = f"{count} connections; {len(known)} fetch pieces of {size / 1e3:.0f} kB, one every {period:.1f} s"
         # Who opens a connection asks: data comes the other way.
-        asked_up = (
-            units.filter(pl.col("flow").is_in(flows), pl.col("opened")).group_by("flow").agg(~pl.col("down").first())
-        )
-        down = bool(asked_up["down"].mean() >= 0.5)  # type: ignore[operator]
+        asked = units.filter("opened").select("flow", "down").unique("flow", keep="first")
+        down = bool((~asked.filter(pl.col("flow").is_in(flows))["down"]).mean() >= 0.5)  # type: ignore[operator]
         done.groups.append(traffic.Group(name, down, "connections", count, {}, said, flows, text))
     if missed:
         done.remarks.append(

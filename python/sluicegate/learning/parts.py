@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 MINUTE_NS = 60_000_000_000
 """Chunks around the busiest one are learnt from, too, as long as all together take up no more time."""
+
+
+AT_ONCE = 30_000
+"""How many connections are joined at once."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,8 @@ def _stretch(packets: pl.DataFrame, taken: list[Part], all_ns: int, begun_ns: in
     shortest = [pl.col(name).min() for name in ("inside_ns", "outside_ns")]
     return Stretch(
         packets, taken[0].begun, taken[-1].ended, len(taken),
-        traffic.joined([part.totals for part in taken]),
-        exchanges.joined([part.units for part in taken]),
+        _joined(traffic.joined, [part.totals for part in taken]),
+        _joined(exchanges.joined, [part.units for part in taken]),
         pl.concat(part.opened for part in taken).group_by("flow").agg(pl.col("time_ns").min()),
         pl.concat(part.legs for part in taken).group_by("flow").agg(shortest).sort("flow"),
         all_ns, begun_ns,
@@ -120,6 +124,15 @@ def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: Places) -> Par
         traffic.totals(once), sent.units(once), exchanges.opened(once),
         _legs(ways),
     )  # fmt: skip
+
+
+def _joined(join: Callable[[list[pl.DataFrame]], pl.DataFrame], tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """Tables of parts as those of all, some connections after the others, so that very many take no more memory."""
+    import polars as pl
+
+    last = max(int(table["flow"].max() or 0) for table in tables)  # type: ignore[arg-type]
+    ranges = ((at, at + AT_ONCE - 1) for at in range(0, last + 1, AT_ONCE))
+    return pl.concat([join([table.filter(pl.col("flow").is_between(*each)) for table in tables]) for each in ranges])
 
 
 class Places:

@@ -46,8 +46,11 @@ def pieces(units: pl.DataFrame) -> dict[int, tuple[float, float]]:
 
     large = ~pl.col("opened") & (pl.col("new") >= PIECE)
     gap = pl.col("first").diff()
+    # Of very many connections few have as many pieces.
+    some = units.filter(large).group_by("flow").len().filter(pl.col("len") >= FEWEST)
     found = (
-        units.with_columns(all=pl.col("new").sum().over("flow"))
+        units.join(some, on="flow", how="semi", maintain_order="left")
+        .with_columns(all=pl.col("new").sum().over("flow"))
         .filter(large)
         .group_by("flow", maintain_order=True)
         .agg(

@@ -27,6 +27,10 @@ CHUNK, BATCH = 250_000, 32_768
 """Packets of all captures together in a chunk, about: with all that is derived from one, memory stays below 300 MiB;
 and packets of one capture that are read at once."""
 
+CONNECTION = 8
+"""How many packets a connection that is met counts for in a chunk: where they are many, what is derived of each takes
+more memory than the packets."""
+
 LONGEST_NS = 600_000_000_000
 """The longest time that a chunk takes up, about."""
 
@@ -115,6 +119,7 @@ class Sightings:
         """Packets of all captures, in the order of time within half a second, as captures are."""
         import polars as pl
 
+        met = 0
         while True:
             open_ones = [source for source in self._sources if not source.ended]
             rows = sum(source.rows for source in self._sources)
@@ -125,14 +130,21 @@ class Sightings:
             firsts = (int(batch["time_ns"][0]) for source in self._sources for batch in source.pool if batch.height)
             start = min(firsts, default=0)
             last = start + LONGEST_NS
-            if horizon is not None and (not rows or horizon < start or (rows < CHUNK and horizon < last)):
+            if horizon is not None and (
+                not rows or horizon < start or (rows + CONNECTION * (self._met - met) < CHUNK and horizon < last)
+            ):
                 self._pull(min(open_ones, key=lambda source: source.reached))
                 continue
-            until = last if horizon is None else min(horizon, last)
+            until, met = last if horizon is None else min(horizon, last), self._met
             # The order of captures stays where times are equal.
             yield pl.concat([source.until(until) for source in self._sources if source.pool]).sort(
                 "time_ns", maintain_order=True
             )
+
+    @property
+    def _met(self) -> int:
+        """How many connections were met."""
+        return 0 if self._known is None else self._known.height
 
     def _pull(self, source: _Source) -> None:
         """Read on in a capture."""

@@ -143,11 +143,10 @@ def bulk(sums: pl.DataFrame, turns: pl.DataFrame, kinds: dict[int, str]) -> pl.D
 
     known = {"flow": list(kinds), "kind": list(kinds.values())}
 
-    tcp = sums.filter(pl.col("protocol") == 6).join(turns, on="flow")
+    # Of very many connections few are left at once.
+    tcp = sums.filter(pl.col("protocol") == 6, pl.col("data") >= BULK).join(turns, on="flow", maintain_order="left")
     return (
-        tcp.filter(
-            pl.col("data") == pl.col("data").max().over("flow"), pl.col("data") >= BULK, pl.col("turns") <= TURNS
-        )
+        tcp.filter(pl.col("data") == pl.col("data").max().over("flow"), pl.col("turns") <= TURNS)
         .with_columns(
             # One that was opened and closed in the capture has a size; the others go on.
             whole=pl.col("ended") & pl.col("syn")
