@@ -12,6 +12,7 @@ from conftest import Program
 
 import sluicegate as sg
 from sluicegate.learning import sightings
+from sluicegate.learning.beyond import Lost
 from sluicegate.learning.discipline import discipline
 from sluicegate.learning.learnt import learn
 from sluicegate.learning.model import Learnt, Unknown
@@ -352,3 +353,54 @@ def test_bad_input_is_answered(tmp_path: Path) -> None:
         learn([])
     with pytest.raises(FileNotFoundError):
         learn("missing.pcap")
+
+
+def test_datagrams_are_paired_in_a_buffer_longer_than_65_ms(tmp_path: Path) -> None:
+    """One every 1.024 ms: 64 of these are 65.536 ms, so that 16 bits of their times in microseconds are alike. They wait
+    longer than that, and RED drops any of them."""
+    flood = '[[flows]]\nkind = "udp"\nrate = "7.8125 Mbit/s"\npacket_size = "1000 B"\n'
+    scenario = (
+        '[network]\nrate = "5 Mbit/s"\ndelay = "5 ms"\n[queue]\ndiscipline = "red"\nlimit = 500\n'
+        f'[queue.red]\nmin_th = 100\nmax_th = 450\n{flood}[run]\nduration = "10 s"\nwarmup = "0 s"\n'
+    )
+    places = {link: tmp_path / f"{at}.pcapng" for at, link in enumerate(("bottleneck/arrivals", "bottleneck"))}
+    sg.simulate(scenario, pcap=places, progress=False)
+    before, behind = (sg.read_capture(path, columns=["time_ns", "ip_id"]).packets for path in places.values())
+    assert before["ip_id"].n_unique() == before.height
+    left = dict(behind.select("ip_id", "time_ns").iter_rows())
+    through = learn(list(places.values()), inside=["172.16.0.0/12"]).forward.passage
+    assert through is not None
+    assert len(through.dropped) > 1000
+    assert through.wait.max() > 300e6
+    assert through.departure.tolist() == [left.get(number, -1) for number in before["ip_id"]]
+
+
+def test_losses_behind_the_queue_are_told_and_drops_in_it_are_none(tmp_path: Path) -> None:
+    transfers = '[[flows]]\nkind = "tcp"\ncount = 4\nrtt = "40 ms"\n[run]\nduration = "30 s"\nwarmup = "0 s"\n'
+    for keys, told in (("", None), ("loss = 0.002\n", "loss")):
+        network = f'[network]\nrate = "20 Mbit/s"\ndelay = "5 ms"\n{keys}[queue]\ndiscipline = "codel"\n'
+        places = {
+            link: tmp_path / f"{at}.pcapng"
+            for at, link in enumerate(("bottleneck/arrivals", "bottleneck", "bottleneck/back"))
+        }
+        run = sg.simulate(network + transfers, pcap=places, progress=False)
+        lost = learn(list(places.values()), inside=["172.16.0.0/12"], out=tmp_path / "learnt.toml").forward.lost
+        drops, real = run.links["drops_packets"].item(), run.links["lost_packets"].item()
+        assert drops > 20
+        if told is None:
+            assert (lost, real) == (None, 0)
+            continue
+        assert lost is not None
+        # One that was sent again and lost again may be taken for one, and so may two that look alike.
+        assert lost.lost == pytest.approx(real, rel=0.1)
+        assert lost.keys.keys() == {"loss"}
+        assert lost.keys["loss"] == pytest.approx(0.002, rel=0.4)  # of some 100 losses, whose square root is a tenth
+        assert "\nloss = " in (tmp_path / "learnt.toml").read_text("utf-8")
+    sg.check(tmp_path / "learnt.toml")
+
+
+def test_losses_in_bursts_are_told_as_such() -> None:
+    apart = Lost(10, 50_000, 10, 10)
+    assert apart.keys == {"loss": 0.0002}
+    bursts = Lost(30, 50_000, 10, 60)
+    assert bursts.keys == {"burst_start": 0.0002, "burst_end": 0.17, "burst_loss": 0.5}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sluicegate.experiments.compare import Comparison
 from sluicegate.experiments.ranking import distinctions, ranking
+from sluicegate.experiments.undecided import joined, undecided
 from sluicegate.goals import Goal, Known
 from sluicegate.goals import goals as parsed
 
@@ -172,3 +173,34 @@ def test_without_a_tolerance_the_intervals_alone_decide(
     assert [sorted(level) for level in expected] == [
         sorted(each.label for each in ranked if each.rank == rank) for rank in sorted({each.rank for each in ranked})
     ]
+
+
+def test_more_seeds_are_run_of_what_is_close_and_of_nothing_else() -> None:
+    delay, used = "voip p99 below 30 ms", "utilisation above 95 %"
+    done = compared(
+        voip_delay_p99_ns={"a": [10e6, 10e6, 10e6], "b": [29e6, 30e6, 31.5e6], "c": [90e6, 91e6, 92e6]},
+        utilisation={"a": [0.99] * 3, "b": [0.98] * 3, "c": [0.99] * 3},
+    )
+    assert undecided(done, goals(delay, used), []) == ["b"], "its interval contains the bound; c misses it for certain"
+    assert undecided(done, goals(used), []) == [], "all keep it"
+    # Of goals without a bound: whether the difference is more than the tolerance.
+    least = "voip p99 least within 10 %"
+    close = compared(voip_delay_p99_ns={"a": [10e6] * 3, "b": [10.5e6, 11e6, 11.6e6], "c": [20e6, 21e6, 22e6]})
+    assert undecided(close, goals(least), []) == ["a", "b"]
+    told = compared(voip_delay_p99_ns={"a": [10e6] * 3, "b": [10.1e6] * 3, "c": [20e6, 21e6, 22e6]})
+    assert undecided(told, goals(least), []) == []
+    one = compared(voip_delay_p99_ns={"a": [10e6], "b": [10.9e6]})
+    assert undecided(one, goals(least), []) == [], "one seed has no interval"
+
+
+def test_further_seeds_count_for_those_that_have_them() -> None:
+    few = compared(utilisation={"a": [0.9, 0.8, 0.85], "b": [0.7, 0.72, 0.74]})
+    more = compared(utilisation={"b": [0.9, 0.9]})
+    more.runs = more.runs.with_columns(pl.col("seed") + 3)
+    more.summary["seeds"] = [4, 5]
+    both = joined(few, more)
+    assert both.mean("b", "utilisation")["seeds"] == 5
+    assert both.mean("a", "utilisation") == few.mean("a", "utilisation")
+    assert both.difference("b", "utilisation") == few.difference("b", "utilisation"), "of the seeds that both have"
+    assert both.apart("a", "b", "utilisation") == few.apart("a", "b", "utilisation")
+    assert (both.summary["further_seeds"], both.summary["seeds"]) == ({"b": [4, 5]}, [1, 2, 3])

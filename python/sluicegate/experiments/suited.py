@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,10 @@ UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2"
 ONLY_DIFFSERV4 = TALK_DSCP.keys() - {44, 46}
 """DSCPs of calls that are best effort to CAKE with its default, diffserv3, which knows VOICE-ADMIT and EF alone of
 these; with diffserv4 they have tins of their own."""
+
+UNSEEN = re.compile(r"^# unknown: queue\.drop_tail\.limit = .*never seen full", re.MULTILINE)
+"""What a learnt scenario says whose queue is no drop_tail, as far as is known, and stands in for another: its limit is
+no wish, so that one is chosen for a drop_tail that is to be deployed."""
 
 LEAST_BUFFER = 50
 """Packets: the least buffer that is chosen, where rate times round trip is less; ns-2's Drop Tail has it."""
@@ -119,6 +124,8 @@ def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice
     fields = {field["name"] for field in about["fields"]}
     table = tomllib.loads(text).get("queue", {})
     stated = {key for key in table if not isinstance(table[key], Mapping)} | {*table.get(choice.name, {})}
+    if choice.name == "drop_tail" and UNSEEN.search(text):
+        stated.discard("limit")
     stated |= {key.rpartition(".")[2] for key, _ in sets if key.startswith(("queue.", f"queue.{choice.name}."))}
     stated |= {key for key, _ in choice.values}
     if stated & {"min_th", "max_th"}:

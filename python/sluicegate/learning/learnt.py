@@ -172,6 +172,10 @@ def _unknown(done: Learnt) -> None:
     if not done.rtts_ms:
         why = "no connection of TCP was seen in both directions"
         done.unknown.append(Unknown("network.delay", "20 ms", "5 ms", "100 ms", why))
+    if forward.told is not None and not forward.told.names and forward.told.buffer.full is None:
+        most = forward.told.buffer.packets
+        why = "the queue was never seen full; recommend chooses a buffer of its own"
+        done.unknown.append(Unknown("queue.drop_tail.limit", f"{most}", f"{most}", f"{4 * most}", why))
     for way, key in ((forward, "network.rate"), (back, "network.reverse.rate")):
         if way.rate is None and (way is forward or way.passage is not None):
             carried = max(way.bytes * 8 / max(done.seconds, 1e-9), 1000)

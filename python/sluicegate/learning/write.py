@@ -148,7 +148,7 @@ def _queue(way: Direction) -> list[str]:
         ]
     if buffer.full is not None or not told.names:
         full = f'"{buffer.bytes} B"' if buffer.full == "bytes" else str(buffer.packets)
-        seen = "" if buffer.full else "   # never seen full: at least this"
+        seen = "" if buffer.full else "   # the most that waited: see below"
         lines += ["", "[queue.drop_tail]", f"limit = {full}{seen}"]
     return lines
 
