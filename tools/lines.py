@@ -46,8 +46,11 @@ def lines(files: Iterable[Path]) -> tuple[int, int]:
 
 def measured_rust() -> Covered:
     """What the tests in Rust reach of each crate; code that only Python's tests run counts as not reached."""
-    profiles = TARGET / "profiles"
-    shutil.rmtree(profiles, ignore_errors=True)
+    root = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
+    tools = next(Path(root).glob("lib/rustlib/*/bin/llvm-cov"), None)
+    if tools is None:
+        sys.exit("llvm-cov is missing\n fix: rustup component add llvm-tools")
+    profiles, data = TARGET / "profiles", TARGET / "all.profdata"
     flags = {"RUSTFLAGS": "-C instrument-coverage", "CARGO_TARGET_DIR": str(TARGET)}
     environment = os.environ | flags | {"LLVM_PROFILE_FILE": str(profiles / "%p-%m.profraw")}
     command = ["cargo", "test", "--profile", "tests", "--locked", "--workspace", "--tests"]
@@ -56,12 +59,8 @@ def measured_rust() -> Covered:
     )
     messages = [json.loads(line) for line in told.stdout.splitlines()]
     programs = [each["executable"] for each in messages if each.get("executable") and each["profile"]["test"]]
+    shutil.rmtree(profiles, ignore_errors=True)  # what building has run is instrumented, too
     subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
-    root = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
-    tools = next(Path(root).glob("lib/rustlib/*/bin/llvm-cov"), None)
-    if tools is None:
-        sys.exit("llvm-cov is missing\n fix: rustup component add llvm-tools")
-    data = TARGET / "all.profdata"
     raw = map(str, profiles.glob("*.profraw"))
     subprocess.run([tools.with_name("llvm-profdata"), "merge", "--sparse", *raw, "-o", data], check=True)
     objects = [part for program in programs for part in ("--object", program)]
@@ -81,7 +80,18 @@ def measured_python() -> Covered:
     TARGET.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"COVERAGE_FILE": str(TARGET / "python")}
     program = [sys.executable, "-m", "coverage"]
-    tests = ["-m", "pytest", "-q", "-m", "not full", "--numprocesses", "auto", "--dist", "loadfile"]
+    tests = [
+        "-m",
+        "pytest",
+        "-q",
+        "-m",
+        "not full",
+        "--numprocesses",
+        "auto",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+    ]
     subprocess.run([*program, "run", *tests], cwd=ROOT, env=environment, check=False)
     subprocess.run([*program, "combine", "--quiet"], cwd=ROOT, env=environment, check=True)
     said = subprocess.run([*program, "json", "-o", "-", "-q"], cwd=ROOT, env=environment, stdout=subprocess.PIPE)
