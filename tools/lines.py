@@ -80,18 +80,8 @@ def measured_python() -> Covered:
     TARGET.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"COVERAGE_FILE": str(TARGET / "python")}
     program = [sys.executable, "-m", "coverage"]
-    tests = [
-        "-m",
-        "pytest",
-        "-q",
-        "-m",
-        "not full",
-        "--numprocesses",
-        "auto",
-        "--dist",
-        "loadfile",
-        "--no-loadscope-reorder",
-    ]
+    spread = ["--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
+    tests = ["-m", "pytest", "-q", "-m", "not full", *spread]
     subprocess.run([*program, "run", *tests], cwd=ROOT, env=environment, check=False)
     subprocess.run([*program, "combine", "--quiet"], cwd=ROOT, env=environment, check=True)
     said = subprocess.run([*program, "json", "-o", "-", "-q"], cwd=ROOT, env=environment, stdout=subprocess.PIPE)
