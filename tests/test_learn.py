@@ -356,8 +356,8 @@ def test_bad_input_is_answered(tmp_path: Path) -> None:
 
 
 def test_datagrams_are_paired_in_a_buffer_longer_than_65_ms(tmp_path: Path) -> None:
-    """One every 1.024 ms: 64 of these are 65.536 ms, so that 16 bits of their times in microseconds are alike. They
-    wait longer than that, and RED drops any of them."""
+    """One every 1.024 ms: 64 of these are 65.536 ms, so 16 bits of their times in microseconds are alike. They wait
+    longer than that, and RED drops any of them."""
     flood = '[[flows]]\nkind = "udp"\nrate = "7.8125 Mbit/s"\npacket_size = "1000 B"\n'
     scenario = (
         '[network]\nrate = "5 Mbit/s"\ndelay = "5 ms"\n[queue]\ndiscipline = "red"\nlimit = 500\n'

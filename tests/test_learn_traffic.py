@@ -264,6 +264,32 @@ def test_a_single_capture_of_many_chunks_is_read_to_its_end(tmp_path: Path, monk
     assert sum(chunk.height for chunk in chunks) == sg.read_capture(behind).packets.height
 
 
+def test_a_sender_whose_application_pauses_is_no_bulk_transfer(tmp_path: Path) -> None:
+    """A live stream in pieces of 4 kB, one every 40 ms, over a round trip of 20 ms: half the time nothing is in flight.
+    Beside it, one that always has something in flight."""
+    capture = Capture()
+    for at, (step, size) in enumerate([(0.04, 1000), (0.005, 1000)]):
+        out, ports = ("192.168.1.7", f"203.0.113.{at + 1}"), (40000 + at, 443)
+        capture.tcp(1, out, ports, 99, 0, 2)
+        capture.tcp(1.00001, out[::-1], ports[::-1], 499, 100, 18)
+        capture.tcp(1.02, out, ports, 100, 500, 24, bytes(300))
+        seq = 500
+        for piece in range(250 if step > 0.02 else 2000):
+            for segment in range(4 if step > 0.02 else 1):
+                sent = 1.05 + piece * step + segment / 10_000
+                # The server is captured: acknowledgements come a round trip later.
+                capture.tcp(sent, out[::-1], ports[::-1], seq, 400, 16, bytes(size))
+                seq += size
+                capture.tcp(sent + 0.02, out, ports, 400, seq, 16)
+    done = learn(capture.write(tmp_path / "server.pcap"), inside=["203.0.113.0/24"])
+    limited, bulk = sorted(done.groups, key=lambda group: "access_rate" not in group.keys)
+    assert (limited.name, bulk.name) == ("uploads, limited by the application", "uploads, others")
+    rate = float(limited.keys["access_rate"].split()[0])
+    assert rate == pytest.approx(4 * 1040 * 8 / 0.04, rel=0.01)
+    write(done, tmp_path / "learnt.toml")
+    sg.check(tmp_path / "learnt.toml")
+
+
 def test_the_large_object_of_a_web_user_is_no_transfer(tmp_path: Path) -> None:
     capture = Capture()
     for at in range(12):

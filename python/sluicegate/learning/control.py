@@ -59,6 +59,10 @@ HELD = 0.5
 AHEAD = 4
 """A place of capture is near the sender where the way to it and back is so many times shorter than the other one."""
 
+PAUSED = 0.3
+"""The part of the time in which a sender had nothing in flight from which on its application limits it: one that always
+has data has some in flight, but for moments."""
+
 SYN, CWR, AE = 2, 128, 256
 
 
@@ -71,12 +75,14 @@ class Control:
         said: What it is told by.
         window: Full packets that fit into the receiver's window, if that held the sender.
         again: Segments that were sent again.
+        limited: Whether its application limits it.
     """
 
     name: str | None
     said: str
     window: int | None
     again: int
+    limited: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,8 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
 
     flight = in_flight(data, acks, near)
     again = int(flight.again.sum())
+    if (part := paused(flight, rtt)) >= PAUSED:
+        return Control(None, f"nothing was in flight for {part:.0%} of the time", None, again, True)
     window = held(data, acks, flight, near)
     sent = data.filter(pl.col("payload_bytes") > 0)
     if window is not None:
@@ -166,6 +174,13 @@ def in_flight(data: pl.DataFrame, acks: pl.DataFrame, near: int) -> Flight:
     again = end <= np.concatenate(([0], high[:-1]))
     reduced = (sent["flags"].to_numpy() & CWR) > 0
     return Flight(time, high, known, segment, (high - known) / segment, again, reduced)
+
+
+def paused(flight: Flight, rtt: int) -> float:
+    """The part of the time in which a sender had nothing in flight: after all was acknowledged, a round trip later."""
+    gap = np.diff(flight.time) - rtt
+    idle = (flight.acked[1:] >= flight.high[:-1]) & (gap > 0)
+    return float(gap[idle].sum() / max(flight.time[-1] - flight.time[0], 1))
 
 
 def _unwrapped(numbers: NDArray[Any], origin: int) -> Numbers:

@@ -163,30 +163,37 @@ def transfers(
     groups = []
     for (down, ecn, whole, kind), rows in found.group_by("down", "ecn", "whole", "kind", maintain_order=True):
         split = _alike(rows["flow"].to_list(), told)
-        for (name, held), flows in split.items():
+        for (name, held, limited), flows in split.items():
             mine = rows.filter(rows["flow"].is_in(flows))
             keys: dict[str, Any] = {} if name is None else {"algorithm": name}
+            if limited:
+                # Senders that always have data, behind access links as fast as their applications are on average.
+                mean = float(mine["bytes"].sum()) * 8e9 / float((mine["last"] - mine["first"]).sum())
+                keys["access_rate"] = f"{round(mean)} bit/s"
             if held:
                 keys["window"] = round(float(np.median([window for flow in flows if (window := told[flow].window)])))
             keys |= _transfer(mine, rtts, begun, ended)
             title = f"{kind} over TCP {'down' if down else 'up'}" if kind else "downloads" if down else "uploads"
             title += (" of a size" if whole else "") + (" with ECN" if ecn else "")
             if len(split) > 1:
-                title += ", held by the receiver" if held else f", {name or 'others'}"
+                title += ", held by the receiver" if held else "" if limited else f", {name or 'others'}"
+            title += ", limited by the application" if limited else ""
             groups.append(Group(title, bool(down), "tcp", len(flows), keys, _said(mine, told, marks), flows))
     return groups
 
 
-def _alike(flows: list[int], told: dict[int, Control]) -> dict[tuple[str | None, bool], list[int]]:
-    """Transfers by their congestion control, and whether the receiver's window holds them. Where one control is told,
-    those of which none is told are taken for its."""
-    split: dict[tuple[str | None, bool], list[int]] = {}
+def _alike(flows: list[int], told: dict[int, Control]) -> dict[tuple[str | None, bool, bool], list[int]]:
+    """Transfers by their congestion control, whether the receiver's window holds them, and whether their application
+    limits them. Where one control is told, those of which none is told are taken for its."""
+    split: dict[tuple[str | None, bool, bool], list[int]] = {}
+    others = (None, False, False)
     for flow in flows:
         known = told.get(flow)
-        split.setdefault((None, False) if known is None else (known.name, known.window is not None), []).append(flow)
+        key = others if known is None else (known.name, known.window is not None, known.limited)
+        split.setdefault(key, []).append(flow)
     names = [key for key in split if key[0] is not None]
-    if len(names) == 1 and (None, False) in split:
-        split[names[0]] += split.pop((None, False))
+    if len(names) == 1 and others in split:
+        split[names[0]] += split.pop(others)
     return split
 
 
@@ -222,7 +229,7 @@ def _said(rows: pl.DataFrame, told: dict[int, Control], marks: dict[int, int]) -
         said += f"; {sum(each.again for each in known)} segments sent again"
     if rows["ecn"][0]:
         said += f"; ECN, {sum(marks.get(flow, 0) for flow in flows)} packets marked"
-    named = [each for each in known if each.name is not None or each.window is not None]
+    named = [each for each in known if each.said]
     if named:
         of = "" if len(named) == rows.height else f"of {len(named)} of them: "
         name = "" if named[0].name is None else f"{named[0].name}: "
