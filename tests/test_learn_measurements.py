@@ -135,6 +135,18 @@ def test_tc_tells_the_shaper_and_its_drops(tmp_path: Path) -> None:
     assert (plain.discipline, plain.rate_bps) == ("fq_codel", None)
 
 
+def test_tc_asked_for_one_interface_does_not_name_it(tmp_path: Path) -> None:
+    """As iproute2 6.1 printed it: tc -s -j qdisc show dev v0."""
+    printed = (
+        '[{"kind":"tbf","handle":"1:","root":true,"refcnt":3,"options":{"rate":625000,"burst":3000,"lat":200000},'
+        '"bytes":2042783,"packets":3345,"drops":225,"overlimits":3085,"requeues":0,"backlog":0,"qlen":0}]'
+    )
+    (tmp_path / "tc.json").write_text(printed)
+    [found] = read([str(tmp_path / "tc.json")]).shapers
+    assert (found.device, found.discipline, found.rate_bps) == ("its interface", "tbf", 5e6)
+    assert found.said == "225 of 3570 packets dropped"
+
+
 def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
     apple = {"dl_throughput": 93e6, "ul_throughput": 18e6, "base_rtt": 20.0, "responsiveness": 300}
     assert values(put(tmp_path, apple)) == {

@@ -253,10 +253,14 @@ def _irtt(document: Mapping[str, Any], file: str) -> Found:
 # tc -----------------------------------------------------------------------------------------------------------------
 
 
+ONE_DEVICE = "its interface"
+"""What stands for the name where tc was asked for one interface: it then says none."""
+
+
 def _tc(document: Sequence[Mapping[str, Any]], file: str) -> Found:
     shapes: dict[str, Any] = {}
     for each in document:
-        options, device = each.get("options") or {}, each.get("dev", "?")
+        options, device = each.get("options") or {}, each.get("dev", ONE_DEVICE)
         rate = options.get("bandwidth") if each["kind"] == "cake" else options.get("rate")
         if isinstance(rate, int | float) and each["kind"] in ("cake", "cake_mq", "tbf"):
             shapes[device] = each["kind"], 8.0 * rate, each
