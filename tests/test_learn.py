@@ -249,7 +249,7 @@ def test_what_is_not_known_is_said_and_recommend_tells_whether_it_matters(sluice
     text = f'[network]\nrate = "20 Mbit/s"\ndelay = "10 ms"\n{flows}'
     sluicegate("learn", *captured(tmp_path, text)[:2], "--inside", INSIDE, "-o", "calm.toml")  # nothing ever waits
     found = unknowns(str(tmp_path / "calm.toml"))
-    assert [each.key for each in found] == ["network.delay", "network.rate"]
+    assert [each.key for each in found] == ["network.delay", "queue.drop_tail.limit", "network.rate"]
     done = sluicegate("recommend", "calm.toml", "--disciplines", "drop_tail,codel", "--seeds", "2")
     assert "network.rate is not known: from " in done.stdout
     assert "network.delay is not known: from 5 ms to 100 ms" in done.stdout

@@ -156,6 +156,8 @@ def fill(done: Learnt, measured: Measured) -> None:
     """Put measured rates and round trips in the place of what captures do not tell."""
     ways = {"network.rate": done.forward.down, "network.reverse.rate": not done.forward.down}
     for each in done.unknown:
+        if each.key != "network.delay" and each.key not in ways:
+            continue
         readings = measured.of(RTT) if each.key == "network.delay" else measured.of(DOWN if ways[each.key] else UP)
         if not readings:
             continue
