@@ -56,8 +56,77 @@ def values(path: Path) -> dict[str, float]:
 
 def test_ping_tells_the_least_round_trip_and_what_the_longest_waited(tmp_path: Path) -> None:
     assert values(put(tmp_path, PING)) == {"rtt": 18.2, "queue": pytest.approx(200.0)}
-    idle = PING.replace("218.200", "21.000").replace("rtt min", "round-trip min").replace("mdev", "stddev")
+    idle = (
+        PING.replace("218.200", "21.000")
+        .replace("218 ms", "21 ms")
+        .replace("rtt min", "round-trip min")
+        .replace("mdev", "stddev")
+    )
     assert values(put(tmp_path, idle)) == {"rtt": 18.2}, "BSD's words; 3 ms are no queue"
+
+
+BUSYBOX = """PING 192.0.2.1 (192.0.2.1): 56 data bytes
+64 bytes from 192.0.2.1: seq=0 ttl=64 time=342.700 ms
+64 bytes from 192.0.2.1: seq=1 ttl=64 time=399.100 ms
+
+--- 192.0.2.1 ping statistics ---
+2 packets transmitted, 2 packets received, 0% packet loss
+round-trip min/avg/max = 342.700/370.900/399.100 ms
+"""
+WINDOWS = "\r\nPinging 192.0.2.1 with 32 bytes of data:\r\nReply from 192.0.2.1: bytes=32 time=17ms TTL=64\r\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "least", "longest"),
+    [
+        (BUSYBOX, 342.7, 399.1),
+        (BUSYBOX.partition("\n\n")[0][:-3], 342.7, 342.7),  # killed: the last line is cut before its unit
+        (BUSYBOX.partition("\n")[2].partition("\n\n")[0], 342.7, 399.1),  # the end of a log
+        ("\n".join(BUSYBOX.splitlines()[4:]), 342.7, 399.1),  # ping -q
+        (WINDOWS, 17.0, 17.0),
+        (PING.replace("64 bytes", "[1700000000.5] 64 bytes"), 18.2, 218.2),  # -D
+        (PING.replace("ttl=64 time=218 ms", "ttl=64 time=218 ms (DUP!)").partition("\n\n")[0], 18.2, 18.2),
+        ("idle line\n" + PING, 18.2, 218.2),
+    ],
+)
+def test_pings_of_every_system_whole_or_cut(log: str, least: float, longest: float, tmp_path: Path) -> None:
+    found = values(put(tmp_path, log, "ping.txt"))
+    assert is_measurement(tmp_path / "ping.txt")
+    assert found == {"rtt": least} | ({"queue": pytest.approx(longest - least)} if longest > least else {})
+
+
+def test_a_log_under_load_waits_beyond_the_least_of_all_logs(tmp_path: Path) -> None:
+    """17 ms idle and 343 to 399 ms during an upload: the modem holds 382 ms, not 56."""
+    idle = put(tmp_path, "64 bytes from 192.0.2.1: seq=0 ttl=64 time=17.0 ms\n", "idle.txt")
+    loaded = put(tmp_path, BUSYBOX, "upload.txt")
+    [wait] = read([loaded, idle]).of("queue")
+    assert (wait.value, wait.file, wait.at_least) == (pytest.approx(382.1), "upload.txt", True)
+    [wait] = read([loaded], idle_ms=17.0).of("queue")
+    assert wait.value == pytest.approx(382.1), "a round trip that is given counts as well"
+    text = from_measurements(merged(read([idle, loaded]), readings(("down", 80e6, False), ("up", 8e6, False)))).text
+    assert 'limit = "382 ms"' in text
+    assert "# unknown: queue.drop_tail.limit = 382 ms, 382 ms to 1000 ms: upload.txt shows at least this; " in text
+
+
+def test_one_log_does_not_tell_whether_the_line_was_idle(tmp_path: Path) -> None:
+    rates = readings(("down", 80e6, False), ("up", 8e6, False))
+    done = from_measurements(merged(read([put(tmp_path, BUSYBOX, "upload.txt")]), rates))
+    unknown = {each.key: each for each in done.unknown}["network.delay"]
+    assert (unknown.low, unknown.high) == ("10 ms", "169.85 ms"), "from the usual one of a cable line on"
+    assert "does not tell whether the line was idle" in unknown.why
+    done = from_measurements(merged(read([put(tmp_path, PING, "ping.txt")]), rates))
+    assert "network.delay" not in {each.key for each in done.unknown}, "18.2 ms are usual"
+    assert any("if the line was idle, which one log does not tell" in each for each in done.said)
+
+
+def test_what_a_better_number_contradicts_is_not_printed(tmp_path: Path) -> None:
+    """iperf3's round trips say which way packets waited; a lower bound below that says nothing."""
+    rates = readings(("down", 80e6, False), ("up", 8e6, False), ("rtt", 18.0, False), ("queue up", 380.0, False))
+    done = from_measurements(merged(read([put(tmp_path, BUSYBOX, "upload.txt")]), rates))
+    assert 'limit = "380 ms"' in done.text
+    assert [each for each in done.said if "waiting" in each] == ["waiting under load, up: 380 ms, from f (said)"]
+    longer = readings(("queue", 500.0, True))
+    assert 'limit = "500 ms"' in from_measurements(merged(longer, rates)).text, "at least: more than that of all ways"
 
 
 def test_iperf3s_direction_and_rate_of_packets(tmp_path: Path) -> None:
@@ -162,7 +231,13 @@ def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
         ({"start": {}, "intervals": [], "end": {}}, "looks like iperf3's, but is cut"),
         ({"something": 1}, "is JSON of no program that is known"),
         ("nothing", "is no capture, and no result of"),
-        ("{", "is no capture, and no result of"),
+        ("{", "is JSON that is cut or damaged: line 1"),
+        (
+            "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: se",
+            "ping got no answer, or the log is cut",
+        ),
+        ("Connecting to host 192.0.2.1, port 5201\n", "is iperf3's text for people: run it with -J"),
+        ("qdisc noqueue 0: dev lo root refcnt 2\n", "is tc's text for people: run tc -s -j qdisc"),
         ([{"kind": "noqueue", "dev": "lo"}], "holds no measurement"),
         ({"results": {}, "x_values": [], "metadata": {}, "raw_values": {}}, "holds no measurement"),
     ],
@@ -181,24 +256,30 @@ def readings(*found: tuple[str, float, bool]) -> Any:
     return Measured([Reading(quantity, value, "f", "said", least) for quantity, value, least in found], [])
 
 
+def merged(*found: Any) -> Any:
+    from sluicegate.learning.measurements import Measured
+
+    return Measured([each for one in found for each in one.readings], [])
+
+
 def test_each_number_of_the_scenario_is_from_a_file(tmp_path: Path) -> None:
     """A test cannot be faster than the line, nor a round trip shorter than the path."""
     measured = readings(("down", 80e6, False), ("down", 78e6, False), ("up", 18e6, False), ("rtt", 19.0, False),
                         ("rtt", 23.0, False), ("queue up", 320.0, False))  # fmt: skip
     done = from_measurements(measured, access="fibre")
     resolved = sg.check(done.text)
-    assert resolved["network"]["rate"] == "82 Mbit/s", "with Ethernet's framing: 1538 for 1500 bytes"
+    assert resolved["network"]["rate"] == "82020 kbit/s", "with Ethernet's framing: 1538 for 1500 bytes"
     assert resolved["network"]["delay"] == "9250 us", "half of 19 ms, less half a millisecond for grants"
     assert 'limit = "320 ms"' in done.text
     assert done.unknown == []
-    assert "down: 82 Mbit/s, from f (said), with framing" in done.text
+    assert "down: 82.02 Mbit/s, from f (said), with headers and framing" in done.text
 
 
 def test_what_is_not_known_is_said_with_its_range_and_recommend_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "line.toml"
     path.write_text(from_measurements(readings(("down", 80e6, False), ("up", 18e6, False), ("up", 12e6, False))).text)
     found = {each.key: each for each in unknowns(str(path))}
-    assert (found["network.reverse.rate"].low, found["network.reverse.rate"].high) == ("12.1 Mbit/s", "18.2 Mbit/s")
+    assert (found["network.reverse.rate"].low, found["network.reverse.rate"].high) == ("12.14 Mbit/s", "18.21 Mbit/s")
     assert (found["queue.drop_tail.limit"].low, found["queue.drop_tail.limit"].high) == ("20 ms", "1000 ms")
     assert found["network.delay"].why.startswith("no round trip was measured")
 
@@ -222,7 +303,7 @@ def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert "round trip without load: 18.2 ms, from ping.txt (the least of ping)" in done.stdout
-    assert "waiting under load, up: 322 ms, from given (340 ms)" in done.stdout
+    assert "waiting under load, up: 322 ms, from the 340 ms that you gave" in done.stdout
     assert sluicegate("check", "l.toml").returncode == 0
 
 

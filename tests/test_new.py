@@ -14,8 +14,11 @@ from conftest import Program
 
 import sluicegate as sg
 from sluicegate.design.access_line import ACCESS
+from sluicegate.learning.line import MEASURED
+from sluicegate.learning.unknown import unknowns
 from sluicegate.quantities import in_base_unit
 
+STATED = {"down": MEASURED, "up": MEASURED}
 RATES = ["--down", "100 Mbit/s", "--up", "20 Mbit/s"]
 
 
@@ -50,14 +53,14 @@ def test_what_is_measured_cannot_be_less_than_grants_take() -> None:
 
 def test_the_rate_of_a_phone_varies_about_the_mean_that_was_measured(sluicegate: Program) -> None:
     made = sluicegate("new", "home", "--access", "lte", "--down", "30 Mbit/s", "--up", "10 Mbit/s")
-    assert "30 Mbit/s on average down" in made.stdout
+    assert "31.07 Mbit/s on average down" in made.stdout, "30 of data"
     for length in ("20 s", "40 s"):
         found = sg.check(made.stdout, sets={"run.duration": length})
-        assert found["network"]["rate"] == "30 Mbit/s", "a property of the trace, however long the run is"
-        assert found["queue"]["limit"] == "937500 B", "250 ms of it"
+        assert found["network"]["rate"] == "31070 kbit/s", "a property of the trace, however long the run is"
+        assert found["queue"]["limit"] == "970937 B", "250 ms of it"
     run = sg.run(made.stdout, sets={"flows": '[{kind = "udp", rate = "200 Mbit/s"}]'})
     # A trace of 60 s, measured for 60 s: all of it; but for what leaves each of its steps of 100 ms half sent.
-    assert run.groups["throughput_bps"][0] == pytest.approx(30e6, rel=0.001)
+    assert run.groups["throughput_bps"][0] == pytest.approx(31.07e6, rel=0.001)
     assert 'trace_mean = "9 Mbit/s"' in sluicegate("new", "home", "--access", "lte", "--up", "10 Mbit/s").stdout
 
 
@@ -70,11 +73,33 @@ def test_what_is_asked_for_is_in_the_file(sluicegate: Program, tmp_path: Path) -
     assert {flow["name"]: flow["count"] for flow in found["flows"]} == {
         "web": 2, "downloads": 2, "uploads": 3, "calls down": 1, "calls up": 1,
     }  # fmt: skip
-    assert (found["network"]["rate"], found["network"]["delay"]) == ("100 Mbit/s", "15 ms")
+    assert (found["network"]["rate"], found["network"]["delay"]) == ("107300 kbit/s", "15 ms")
     assert found["network"]["cells"] == "ptm"
     again = sluicegate("new", "home", *RATES, "-o", "home.toml")
     assert (again.returncode, again.stderr) == (2, "error: home.toml: is there already; name another file with -o\n")
-    assert sluicegate("new", "home", *RATES).stdout == sg.access_line(down="100 Mbit/s", up="20 Mbit/s")
+    printed = sluicegate("new", "home", *RATES).stdout
+    assert sg.access_line(down="104.8 Mbit/s", up="20.96 Mbit/s", reasons=STATED) in printed
+
+
+def test_new_home_and_learn_give_one_answer(sluicegate: Program, tmp_path: Path) -> None:
+    """93 Mbit/s of data in a speed test: 1448 of 1500 bytes are data, and a cable line sends 1518 for them."""
+    given = ["--down", "93 Mbit/s", "--up", "11.2 Mbit/s", "--rtt", "17 ms", "--rtt-up", "397 ms"]
+    made = sluicegate("new", "home", *given).stdout
+    learnt = sluicegate("learn", *given, "-o", "learnt.toml")
+    assert made == (tmp_path / "learnt.toml").read_text("utf-8")
+    assert "down: 97.49 Mbit/s, from the 93 Mbit/s that you gave, with headers and framing" in learnt.stdout
+    assert pytest.approx(97.49, abs=0.01) == 93 * 1500 / 1448 * 1518 / 1500
+    assert 'limit = "380 ms"' in made
+    assert "# unknown" not in made
+
+
+def test_what_was_not_measured_has_its_range_for_recommend(sluicegate: Program, tmp_path: Path) -> None:
+    sluicegate("new", "home", *RATES, "-o", "home.toml")
+    ranges = {each.key: (each.value, each.low, each.high) for each in unknowns(str(tmp_path / "home.toml"))}
+    assert ranges == {
+        "queue.drop_tail.limit": ("250 ms", "20 ms", "1000 ms"),
+        "network.delay": ("8.5 ms", "2 ms", "50 ms"),
+    }
 
 
 def test_calls_are_voice_where_video_would_take_most_of_the_line() -> None:
@@ -114,11 +139,15 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sluicegate", "new", "home"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     os.close(terminal)
-    os.write(keyboard, b"dsl\n50 Mbit/s\n10 Mbit/s\n\n3\n\n0\n\nmine.toml\n")
+    os.write(keyboard, b"dsl\n50 Mbit/s\n10 Mbit/s\n30 ms\n130 ms\n\n3\n\n0\n\nmine.toml\n")
     printed, asked = process.communicate(timeout=60)
     os.close(keyboard)
     assert process.returncode == 0, asked
-    assert asked.count(b"]:") == 9
+    assert asked.count(b"]:") == 11
     assert printed.strip().startswith(b"mine.toml: written")
     text = tmp_path.joinpath("mine.toml").read_text("utf-8")
-    assert text == sg.access_line(down="50 Mbit/s", up="10 Mbit/s", rtt="25 ms", access="dsl", users=3, games=0)
+    line = sg.access_line(
+        down="53.66 Mbit/s", up="10.73 Mbit/s", rtt="30 ms", access="dsl", users=3, games=0, buffer_ms=100,
+        reasons=STATED,
+    )  # fmt: skip
+    assert text.endswith(line)

@@ -120,15 +120,15 @@ def column_value(text: str) -> tuple[str | None, bool | int | float | str]:
     return None, text
 
 
-def rate_text(bps: float, whole: bool = False) -> str:
-    """A rate in the largest unit in which it is at least 1, to three digits; `whole`: in which it is a whole number."""
+def rate_text(bps: float, digits: int = 3, *, whole: bool = False) -> str:
+    """A rate in the largest unit in which it is at least 1, to some digits; `whole`: in which it is a whole number."""
     for unit in ("Gbit/s", "Mbit/s", "kbit/s"):
         scale = UNITS[unit]
         if whole and bps % scale == 0:
             return f"{bps // scale} {unit}"
-        if not whole and float(f"{bps:.3g}") >= scale:
-            return f"{bps / scale:.3g} {unit}"
-    return f"{bps if whole else f'{bps:.3g}'} bit/s"
+        if not whole and float(f"{bps:.{digits}g}") >= scale:
+            return f"{bps / scale:.{digits}g} {unit}"
+    return f"{bps if whole else f'{bps:.{digits}g}'} bit/s"
 
 
 def two(value: float) -> float:

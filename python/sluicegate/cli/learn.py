@@ -10,7 +10,7 @@ import typer
 from .common import Quiet, Refusal, answers, app, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..learning.beside import Side
     from ..learning.measurements import Measured
@@ -54,8 +54,8 @@ def learn(
     keep_addresses: Annotated[
         bool, typer.Option("--keep-addresses", help="Write the addresses and servers of each group into comments.")
     ] = False,
-    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of downloads, from a speed test.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads, from a speed test.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of downloads that a speed test shows.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads that a speed test shows.")] = None,
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip without load.")] = None,
     rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a download.")] = None,
     rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during an upload.")] = None,
@@ -93,7 +93,7 @@ def learn(
 
     texts = [file for file in files or () if is_measurement(file)]
     captures = [file for file in files or () if file not in texts]
-    measured = _measured(texts, {DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up})
+    measured = by_hand({DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}, texts)
     if not captures and not measured.readings and not measured.shapers:
         raise Refusal("name captures or results of measurements, or give --down and --up")
     if captures and access is not None:
@@ -139,13 +139,12 @@ def learn(
         print(f"written: {path}")
 
 
-def _measured(files: Sequence[str], given: dict[str, str | None]) -> Measured:
-    """The readings of files, and of what was given by hand: the rate of each direction, and round trips."""
+def by_hand(given: Mapping[str, str | None], files: Sequence[str] = ()) -> Measured:
+    """What is given by hand, the rate of each direction and round trips as texts, and the readings of files."""
     from ..learning import measurements
     from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
     from ..quantities import quantity
 
-    done = measurements.read(files)
     numbers: dict[str, float] = {}
     for key, text in given.items():
         if text is not None:
@@ -153,6 +152,7 @@ def _measured(files: Sequence[str], given: dict[str, str | None]) -> Measured:
             rate = key in (DOWN, UP)
             value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
             numbers[key] = float(value) if rate else value / 1e6
+    done = measurements.read(files, numbers.get(RTT))
     for key in (QUEUE_DOWN, QUEUE_UP):
         if key in numbers:
             base = min((numbers[RTT],) if RTT in numbers else [each.value for each in done.of(RTT)], default=None)

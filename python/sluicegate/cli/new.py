@@ -14,6 +14,9 @@ from .common import Refusal, answers, app
 HINTS = {"down": "100 Mbit/s", "up": "20 Mbit/s"}
 """Of what must be said, an example."""
 
+UNKNOWN = "not measured"
+"""The answer to a question that leaves it open."""
+
 
 @app.command(
     short_help="Write a commented scenario of your own line from a few numbers.",
@@ -21,20 +24,22 @@ HINTS = {"down": "100 Mbit/s", "up": "20 Mbit/s"}
 
 \b
 sluicegate new home
-sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --access docsis --users 4 -o home.toml
+sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --rtt-up "270 ms" --access docsis -o home.toml
 """,
 )
 @answers
 def new(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line and the people who use it.")],
     down: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Measured rate of the download; for lte its mean.")
+        str | None, typer.Option(metavar="RATE", help="Rate of downloads that a speed test shows; for lte its mean.")
     ] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Measured rate of the upload.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads that a speed test shows.")] = None,
     rtt: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Round trip to a server nearby, without load. [usual for --access]"),
     ] = None,
+    rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a long download.")] = None,
+    rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a long upload.")] = None,
     access: Annotated[
         str | None,
         typer.Option(metavar="KIND", help="Kind of line: dsl, docsis, fibre, lte or satellite. [docsis]"),
@@ -51,31 +56,43 @@ def new(
 ) -> None:
     """Write a scenario of a home's line. Comments give the reason of each number.
 
-    Only the two rates are required. Without options on a terminal, the command asks for all values.
+    Only the two rates are required. A speed test counts data; the file has the line's rate, with headers and framing,
+    as `learn` computes it. Without options on a terminal, the command asks for all values.
     """
     from .._core import ScenarioError
-    from ..design.access_line import ACCESS, access_line
+    from ..design.access_line import ACCESS
     from ..io import staged_file
+    from ..learning.line import from_measurements
+    from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
+    from .learn import by_hand
 
     if what != "home":
         raise Refusal(f"{what}: no such kind{did_you_mean(what, ['home'])}")
-    given = {"down": down, "up": up, "rtt": rtt, "access": access}
+    given = {DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}
+    trips = {
+        RTT: "Round trip to a server nearby (ping)",
+        QUEUE_UP: "The same during a long upload",
+        QUEUE_DOWN: "The same during a long download",
+    }
     counts = {"users": users, "calls": calls, "games": games, "uploads": uploads}
     if out is not None and out.exists():
         raise Refusal(f"{out}: is there already; name another file with -o")
     if out is not None and not out.parent.is_dir():
         raise Refusal(f"{out}: there is no folder {out.parent}; make it, or name another file with -o")
     defaults = {"users": 4, "calls": 2, "games": 1, "uploads": 1}
-    if all(value is None for value in (*given.values(), *counts.values())) and sys.stdin.isatty():
+    if all(value is None for value in (access, *given.values(), *counts.values())) and sys.stdin.isatty():
         kind = typer.prompt(f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True)
         if kind not in ACCESS:
             raise Refusal(f"{kind}: no such access{did_you_mean(kind, ACCESS)}")
-        given["access"] = kind
+        access = kind
         given["down"] = typer.prompt(
-            "Rate of the download, as measured", default=ACCESS[kind].mean or HINTS["down"], err=True
+            "Rate of the download in a speed test", default=ACCESS[kind].mean or HINTS["down"], err=True
         )
-        given["up"] = typer.prompt("Rate of the upload, as measured", default=HINTS["up"], err=True)
-        given["rtt"] = typer.prompt("Round trip to a server nearby (ping)", default=ACCESS[kind].rtt, err=True)
+        given["up"] = typer.prompt("Rate of the upload in a speed test", default=HINTS["up"], err=True)
+        for key, question in trips.items():
+            if key == RTT or given[RTT] is not None:
+                answer = typer.prompt(question, default=UNKNOWN, err=True)
+                given[key] = None if answer == UNKNOWN else answer
         asked = {
             "users": "People",
             "calls": "Calls at a time",
@@ -86,15 +103,15 @@ def new(
         out = out or Path(typer.prompt("File", default="home.toml", err=True))
         if out.exists():
             raise Refusal(f"{out}: is there already; name another file with -o")
-    kind = given["access"] or "docsis"
+    kind = access or "docsis"
     for name in ("down", "up"):
         if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].mean):
             raise Refusal(f'--{name}: say the rate of the {name}load, such as --{name} "{HINTS[name]}"')
     numbers = {name: defaults[name] if count is None else count for name, count in counts.items()}
     try:
-        text = access_line(down=given["down"], up=given["up"] or "", rtt=given["rtt"], access=kind, **numbers)
+        text = from_measurements(by_hand(given), access=kind, **numbers).text
     except ScenarioError as error:  # which begins with the argument's name
-        raise Refusal(f"--{error}" if str(error).startswith((*given, *numbers)) else str(error)) from None
+        raise Refusal(f"--{error}" if str(error).startswith(("access", "rtt", *numbers)) else str(error)) from None
     if out is None:
         print(text, end="")
         return

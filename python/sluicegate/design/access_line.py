@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .._core import ScenarioError
@@ -15,8 +16,8 @@ MODEM_BUFFER_MS = 250
 VIDEO_BPS, VOICE_BPS = 1_500_000, 80_000
 """A video call at 720p, as programs ask for (1.2 to 1.8 Mbit/s), and a voice call: G.711 with its headers."""
 
-PACKET = 1500
-"""Bytes."""
+PACKET, DATA = 1500, 1448
+"""Bytes of a packet of IP, and of those that are TCP's data (with timestamps)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Kind:
     """A kind of access line. `about`: its name in a sentence. `rtt`: to a server nearby unless given. `down`, `up`:
     keys of both directions, each with its reason. `grants_ms`: the jitter of the upload, and `granted` its reason.
     `trace`: the bundled trace that says how the rate of the download varies, and `mean` its mean unless given. `run`:
-    duration and warm-up. `rate`: what is said of the download's."""
+    duration and warm-up. `rate`: what is said of the download's. `framed`: bytes that the line sends for a packet of
+    `PACKET` bytes, as `down` frames it."""
 
     about: str
     rtt: str
@@ -35,19 +37,22 @@ class Kind:
     mean: str | None = None
     run: tuple[str, str] = ("40 s", "10 s")
     rate: str = "what the line carries: measure it, at a quiet hour and at a busy one"
+    framed: int = PACKET
 
 
 ACCESS = {
     "dsl": Kind(
         "a DSL line", "25 ms", (('framing = "ptm"', 'VDSL2 with PPPoE; of ADSL it is "atm", cells of 53 bytes'),),
+        framed=1554,
     ),
     "docsis": Kind(
         "a cable line", "20 ms", (('framing = "docsis"', "18 bytes around each packet, frames of 64 at the least"),),
-        6, "upstream packets wait for grants, which come every 2 to 6 ms",
+        6, "upstream packets wait for grants, which come every 2 to 6 ms", framed=1518,
     ),
     "fibre": Kind(
         "a fibre line", "10 ms", (('framing = "ethernet"', "38 bytes around each packet, frames of 84 at the least"),),
         1, "grants of a passive optical network come several times in a millisecond or two",
+        framed=1538,
     ),
     "lte": Kind("LTE", "50 ms", trace="lte", mean="9 Mbit/s", run=("70 s", "10 s")),
     "satellite": Kind(
@@ -62,6 +67,19 @@ ACCESS = {
 """The kinds of access lines, by name."""
 
 
+def ip_rate(data_bps: float) -> float:
+    """The rate of IP packets of a transfer, from that of its data, which speed tests count."""
+    return data_bps * PACKET / DATA
+
+
+def line_rate(ip_bps: float, access: str) -> str:
+    """The rate of a line that carries full packets at this rate, its framing included: to four digits, rounded down,
+    since a shaper above the line's rate is worse than one below."""
+    bps = ip_bps * ACCESS[access].framed / PACKET
+    step = 10.0 ** (math.floor(math.log10(bps)) - 3)
+    return rate_text(math.floor(bps / step + 1e-9) * step, 4)
+
+
 def access_line(
     *,
     down: str | None = None,
@@ -73,6 +91,7 @@ def access_line(
     games: int = 1,
     uploads: int = 1,
     buffer_ms: float | None = None,
+    reasons: Mapping[str, str] | None = None,
 ) -> str:
     """The text of a scenario of a home's access line, for a file, or for `run`, `compare` and `recommend` as it is.
 
@@ -81,7 +100,7 @@ def access_line(
     (default: that of the kind): its median is the scenario's. `access`: dsl, docsis, fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs. `buffer_ms`: what the modem holds, where that was measured
-    (default: 250, or ten packets).
+    (default: 250, or ten packets). `reasons`: what the comments on `down`, `up` and `buffer` say in place of the usual.
 
     Raises `ScenarioError` that says which argument is wrong.
 
@@ -91,7 +110,7 @@ def access_line(
     """
     if access not in ACCESS:
         raise ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
-    kind = ACCESS[access]
+    kind, stated = ACCESS[access], reasons or {}
     down = down or kind.mean
     if down is None:
         raise ScenarioError("down: must be the rate of the download, such as 100 Mbit/s")
@@ -104,14 +123,15 @@ def access_line(
     down_bps = quantity("down", down, "network.rate")
     rtt = rtt or kind.rtt
     # What was measured has the grants in it: half of the longest wait, in the middle.
-    delay_ms = (quantity("rtt", rtt, "network.delay") / 1e6 - kind.grants_ms / 2) / 2
+    wait_ms = kind.grants_ms / 2
+    delay_ms = (quantity("rtt", rtt, "network.delay") / 1e6 - wait_ms) / 2
     if delay_ms < 0:
-        raise ScenarioError(f"rtt = {rtt}: must be at least {kind.grants_ms / 2:g} ms, what pings of {access} "
+        raise ScenarioError(f"rtt = {rtt}: must be at least {wait_ms:g} ms, what pings of {access} "
                             "wait for grants at the median; measure it again, or name another access")  # fmt: skip
     slow = min(up_bps, down_bps)
     video = calls * VIDEO_BPS <= slow / 2
     sums = [_count(users, "person", "people"), _count(calls, "call"), _count(games, "game"), _count(uploads, "upload")]
-    shown = f"{rate_text(down_bps)}{' on average' if kind.trace else ''} down, {rate_text(up_bps)} up"
+    shown = f"{rate_text(down_bps, 4)}{' on average' if kind.trace else ''} down, {rate_text(up_bps, 4)} up"
     parts = [f"# {kind.about[0].upper()}{kind.about[1:]} of a home: {shown}; {', '.join(sums)}.\n"]
     if kind.trace:
         of_down = [
@@ -120,19 +140,23 @@ def access_line(
             (f'trace_mean = "{down}"', "what it is scaled to: measure it, on average of some minutes"),
         ]
     else:
-        of_down = [(f'rate = "{down}"', kind.rate)]
-    less = f" without load less {kind.grants_ms / 2:g} ms, the median of grants" if kind.grants_ms else " without load"
-    delay = (f'delay = "{delay_ms:g} ms"', f"one way: half of the round trip of {rtt}{less}")
+        of_down = [(f'rate = "{down}"', stated.get("down", kind.rate))]
+    way = f"one way: half of the round trip of {rtt} without load"
+    if wait_ms:
+        way = f"one way: ({rtt} - {wait_ms:g} ms) / 2; a packet usually waits {wait_ms:g} ms for a grant to send"
+    delay = (f'delay = "{delay_ms:g} ms"', way)
     parts.append(_table("[network]", "the download", [*of_down, delay, *kind.down]))
     grants = [(f'jitter = "{kind.grants_ms:g} ms"', kind.granted)] if kind.grants_ms else []
-    parts.append(_table("[network.reverse]", "the upload", [(f'rate = "{up}"', "measured, too"), *grants]))
+    parts.append(
+        _table("[network.reverse]", "the upload", [(f'rate = "{up}"', stated.get("up", "measured, too")), *grants])
+    )
     queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
     parts.append(_table("[queue]", "", queue))
     least_ms = math.ceil(10 * 8000 * PACKET / slow)  # ten packets on the slowest lines
     held_ms = max(MODEM_BUFFER_MS, least_ms) if buffer_ms is None else round(buffer_ms)
     whose = "each direction's rate (its mean, of a trace)" if kind.trace else "each direction's rate"
-    how = "as measured" if buffer_ms is not None else "measure it as the manual says (My home line)"
-    held = [(f'limit = "{held_ms} ms"', f"at {whose}: {how}")]
+    how = "as measured" if buffer_ms is not None else "assumed, 20 ms to 1000 ms are possible"
+    held = [(f'limit = "{held_ms} ms"', f"what the modem holds, at {whose}: {stated.get('buffer', how)}")]
     parts.append(_table("[queue.drop_tail]", "", held))
     if users:
         web = [('think_time = "exponential(mean = 5 s)"', "a page every few seconds")]

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import _core
-from ..design.access_line import ACCESS, access_line
+from ..design.access_line import ACCESS, MODEM_BUFFER_MS, access_line, line_rate
 from ..quantities import rate_text
-from .measurements import DOWN, PACKET, QUEUE, QUEUE_DOWN, QUEUE_UP, RTT, UP, Measured, Reading
+from .measurements import DOWN, GIVEN, LEAST_OF_PING, QUEUE, QUEUE_DOWN, QUEUE_UP, RTT, UP, Measured, Reading
 from .model import Learnt, Unknown
 from .unknown import line
-
-FRAMED = {"dsl": 1554, "docsis": 1518, "fibre": 1538}
-"""What a line sends for a packet of 1500 bytes: the framing of `access_line`, with 64B/65B on VDSL2."""
 
 APART = 0.05
 """Tests of one line that differ by more than this part do not agree."""
 
-DEFAULT_MS, LEAST_MS, MOST_MS = 250, 20, 1000
-"""A modem's buffer where nobody measured under load (`access_line`), and the range that Netalyzr found (Kreibich et
-al., IMC 2010)."""
+LEAST_MS, MOST_MS = 20, 1000
+"""The range of modems' buffers that Netalyzr found (Kreibich et al., IMC 2010)."""
+
+IDLE = 2
+"""Times the usual round trip of a kind of line: what is longer, from one log of ping alone, may be one under load."""
 
 SHORT_MS = 30
 """Waits below this do not show how much fits in: disciplines with targets of 5 to 20 ms hold the queue there."""
@@ -46,27 +45,31 @@ def from_measurements(
     Raises `ScenarioError` where the rate of a direction is neither measured nor known from a shaper.
     """
     if access not in ACCESS:
-        raise _core.ScenarioError(f'access = "{access}": must be {", ".join(ACCESS)}')
-    done = Line()
-    rates = {way: _rate(done, measured, way, access) for way in (DOWN, UP)}
+        raise _core.ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
+    done, kind = Line(), ACCESS[access]
+    down, up = (_rate(done, measured, way, access) for way in (DOWN, UP))
     trip = _least(done, measured.of(RTT))
-    buffer = _buffer(done, measured)
-    shown = {way: rate_text(round(bps)) for way, bps in rates.items()}
+    buffer, held = _buffer(done, measured)
     text = access_line(
-        down=shown[DOWN], up=shown[UP], rtt=None if trip is None else f"{trip:.4g} ms", access=access, users=users,
+        down=down, up=up or "", rtt=None if trip is None else f"{trip:.4g} ms", access=access, users=users,
         calls=calls, games=games, uploads=uploads, buffer_ms=buffer,
+        reasons={DOWN: kind.rate if kind.trace else MEASURED, UP: MEASURED, "buffer": held},
     )  # fmt: skip
+    usual = float(kind.rtt.removesuffix(" ms"))
     if trip is None:
-        kind = ACCESS[access]
-        done.unknown.append(Unknown("network.delay", _delay(text), "2 ms", "50 ms",
+        done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 10:g} ms", f"{max(50, 0.6 * usual):g} ms",
                                     f"no round trip was measured; {kind.rtt} is that of {kind.about}"))  # fmt: skip
+    elif _of_one_ping(measured.of(RTT)) and trip > IDLE * usual:
+        done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 2:g} ms", _delay(text),
+                                    f"{trip:.4g} ms is long for {kind.about}, and one log of ping does not tell "
+                                    "whether the line was idle: add a ping without load"))  # fmt: skip
     for shaper in measured.shapers:
         rate = "" if shaper.rate_bps is None else f" at {rate_text(round(shaper.rate_bps))}"
         done.said.append(
             f"present discipline of {shaper.device}: {shaper.discipline}{rate} ({shaper.said}; {shaper.file})"
         )
     head = [
-        "# Learnt from measurements, without a capture:",
+        "# From measurements, without a capture:",
         *(f"#   {each}" for each in done.said),
         f"# Not measured: the kind of line ({access}), and who uses it.",
         *(f"# Note: {each}" for each in done.remarks),
@@ -77,26 +80,32 @@ def from_measurements(
     return done
 
 
-def _rate(done: Line, measured: Measured, way: str, access: str) -> float:
-    """The rate of a direction, framing included. A test cannot be faster than the line: the fastest counts."""
-    by = FRAMED.get(access, PACKET) / PACKET
+MEASURED = "what the line carries, as stated above: a speed test's data with headers and framing"
+"""The reason of a rate in the file."""
+
+
+def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
+    """The rate of a direction, framing included; None for the usual mean of a line whose rate varies. A test cannot be
+    faster than the line: the fastest counts."""
     found = sorted(measured.of(way), key=lambda each: -each.value)
+    if not found and way == DOWN and ACCESS[access].mean:
+        done.said.append(f"{way}: {ACCESS[access].mean} on average, as {ACCESS[access].about} in the bundled trace")
+        return None
     if not found:
         raise _core.ScenarioError(
-            f"{way}: no measurement has the rate of the {'download' if way == DOWN else 'upload'}: "
-            f'measure it, or give --{way} "20 Mbit/s"'
+            f"{way}: no measurement has the rate of the {way}load: measure it, or give --{way} "
+            f'"{"100" if way == DOWN else "20"} Mbit/s"'
         )
     best = found[0]
-    rate = best.value * by
-    done.said.append(f"{way}: {rate_text(round(rate))}, from {_of(best)}" + (", with framing" if by > 1 else ""))
+    rate, double = (line_rate(factor * best.value, access) for factor in (1, 2))
+    done.said.append(f"{way}: {rate}, from {_of(best)}, with headers and framing")
     slow = [each for each in found[1:] if each.value < (1 - APART) * best.value]
     key = "network.rate" if way == DOWN else "network.reverse.rate"
     if best.at_least:
-        done.unknown.append(Unknown(key, rate_text(round(rate)), rate_text(round(rate)), rate_text(round(2 * rate)),
+        done.unknown.append(Unknown(key, rate, rate, double,
                                     "what arrived of datagrams is the least that the line carries"))  # fmt: skip
     elif slow:
-        least = slow[-1].value * by
-        done.unknown.append(Unknown(key, rate_text(round(rate)), rate_text(round(least)), rate_text(round(rate)),
+        done.unknown.append(Unknown(key, rate, line_rate(slow[-1].value, access), rate,
                                     f"tests do not agree: {_of(slow[-1])} had the least"))  # fmt: skip
     return rate
 
@@ -106,44 +115,58 @@ def _least(done: Line, found: Sequence[Reading]) -> float | None:
     if not found:
         return None
     best = min(found, key=lambda each: each.value)
-    done.said.append(f"round trip without load: {best.value:.4g} ms, from {_of(best)}")
+    doubt = ", if the line was idle, which one log does not tell" if _of_one_ping(found) else ""
+    done.said.append(f"round trip without load: {best.value:.4g} ms, from {_of(best)}{doubt}")
     return best.value
 
 
-def _buffer(done: Line, measured: Measured) -> float | None:
-    """What the modem holds in ms, None where it is not known; the deeper of both directions."""
+def _of_one_ping(trips: Sequence[Reading]) -> bool:
+    """Whether one log of ping is all that tells the round trip."""
+    return len(trips) == 1 and trips[0].said == LEAST_OF_PING
+
+
+def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
+    """What the modem holds in ms, the deeper of both directions, and the reason; None where it is not known."""
     ways = {quantity: measured.of(quantity) for quantity in (QUEUE_DOWN, QUEUE_UP, QUEUE)}
-    for quantity, word in ((QUEUE_DOWN, "down"), (QUEUE_UP, "up"), (QUEUE, "both ways together")):
-        for each in ways[quantity]:
-            done.said.append(f"waiting under load, {word}: {each.value:.3g} ms, from {_of(each)}")
+    most = {quantity: max(each, key=lambda one: one.value) for quantity, each in ways.items() if each}
+    told = sum(each.value for quantity, each in most.items() if quantity != QUEUE)
+    if QUEUE in most and told and not (most[QUEUE].at_least and most[QUEUE].value > told):
+        del most[QUEUE]  # both ways together say nothing more than each
+    for quantity, word in ((QUEUE_DOWN, "down"), (QUEUE_UP, "up"), (QUEUE, "up, down or both")):
+        if quantity in most:
+            least = "at least " if most[quantity].at_least else ""
+            done.said.append(
+                f"waiting under load, {word}: {least}{most[quantity].value:.3g} ms, from {_of(most[quantity])}"
+            )
     shaped = [each for each in measured.shapers if each.rate_bps is not None]
-    found = ways[QUEUE_DOWN] + ways[QUEUE_UP] or ways[QUEUE]
-    low, high = f"{LEAST_MS} ms", f"{MOST_MS} ms"
-    key = "queue.drop_tail.limit"
-    if not found or shaped:
-        why = (
-            f"a shaper was at work on {shaped[0].device}: what the modem holds behind it did not fill"
-            if shaped
-            else "nothing was measured under load"
-        )
-        done.unknown.append(Unknown(key, f"{DEFAULT_MS} ms", low, high, why))
-        return None
-    best = max(found, key=lambda each: each.value)
-    if best.value < SHORT_MS:
+    found = list(most.values())
+    low, high, key = f"{LEAST_MS} ms", f"{MOST_MS} ms", "queue.drop_tail.limit"
+    best = max(found, key=lambda each: each.value) if found else None
+    why = ""
+    if shaped:
+        why = f"a shaper was at work on {shaped[0].device}: what the modem holds behind it did not fill"
+    elif best is None:
+        why = "nothing was measured under load"
+    elif best.value < SHORT_MS:
         why = f"packets waited {best.value:.2g} ms under load: a discipline holds the queue, or the buffer is short"
-        done.unknown.append(Unknown(key, f"{DEFAULT_MS} ms", low, high, why))
-        return None
+    if why or best is None:
+        done.unknown.append(Unknown(key, f"{MODEM_BUFFER_MS} ms", low, high, why))
+        return None, f"assumed, {low} to {high} are possible"
+    value = f"{round(best.value)} ms"
     if best.at_least:
-        done.unknown.append(Unknown(key, f"{round(best.value)} ms", f"{round(best.value)} ms", high,
-                                    f"it was not seen to be full: {best.said}"))  # fmt: skip
-    elif best.quantity == QUEUE:
-        done.unknown.append(Unknown(key, f"{round(best.value)} ms", f"{round(best.value / 2)} ms",
-                                    f"{round(best.value)} ms",
+        why = f"{best.file} shows at least this; round trips do not tell whether the buffer was full"
+        done.unknown.append(Unknown(key, value, value, high, why))
+        return best.value, f"at least, {high} are possible"
+    if best.quantity == QUEUE:
+        done.unknown.append(Unknown(key, value, f"{round(best.value / 2)} ms", value,
                                     "both were loaded: which of them waits is not told"))  # fmt: skip
-    return best.value
+    return best.value, "as measured"
 
 
 def _of(reading: Reading) -> str:
+    """Where a reading is from."""
+    if reading.file == GIVEN:
+        return f"the {reading.said} that you gave"
     return f"{reading.file} ({reading.said})"
 
 

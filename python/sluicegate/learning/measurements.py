@@ -6,12 +6,12 @@ A file gives readings, each of one quantity. Which program wrote it, its content
 |---|---|
 | `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip of who sends here |
 | Flent, `.flent`, `.flent.gz`, `.flent.bz2` | rates of downloads and uploads in the middle half of the test, round trips before and under load, one-way delays |
-| `ping` | the least round trip; what the longest took beyond it |
+| `ping` | the least round trip; what the longest took beyond the least of all such files |
 | `irtt client -o` | the least round trip; one-way delays beyond the least |
 | `tc -s -j qdisc` | the discipline and the rate of a shaper, its drops |
 | `networkQuality -c`, `mach rpm` | rates, round trips without load, and under load from the responsiveness |
 
-Rates of data become rates of IP packets of 1500 bytes, of which 1448 are data.
+Rates of data become rates of IP packets (`design.access_line.ip_rate`).
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,9 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..design.access_line import DATA, PACKET, ip_rate
 
-DATA, PACKET, UDP_HEADERS = 1448, 1500, 28
-"""Bytes of a packet of TCP with timestamps that are data, all of it, and the headers of a datagram."""
+UDP_HEADERS = 28
+"""Bytes of the headers of a datagram."""
+
+GIVEN, LEAST_OF_PING = "given", "the least of ping"
+"""Of readings: what stands for the file where a person gave it by hand, and how a round trip follows from `ping`."""
 
 DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", "queue up", "queue"
 """Quantities: rates of IP in bit/s; milliseconds of the base round trip, and of waiting under load, down, up, or on
@@ -74,30 +78,48 @@ class Measured:
         return [each for each in self.readings if each.quantity == quantity]
 
 
-Found = Iterator[Reading | Shaper]
+@dataclass(frozen=True)
+class Pings:
+    """The least and the longest round trip of a log of `ping`, in ms."""
+
+    least: float
+    longest: float
+    file: str
+
+
+Found = Iterator[Reading | Shaper | Pings]
 
 
 def is_measurement(file: str | Path) -> bool:
-    """Whether a file is text, as measurements are, and no capture. Raises OSError."""
+    """Whether a file is text, as measurements are, and no capture, whose headers hold zeros. Raises OSError."""
     with Path(file).open("rb") as opened:
         start = opened.read(4096)
     if start[:2] == b"\x1f\x8b":
         start = zlib.decompressobj(wbits=31).decompress(start)
     elif start[:3] == b"BZh":
         start = bz2.BZ2Decompressor().decompress(Path(file).read_bytes(), 4096)
-    return start.lstrip()[:1] in (b"{", b"[") or PING_START.match(start) is not None
+    return b"\0" not in start and bool(start)
 
 
-def read(files: Sequence[str | Path]) -> Measured:
-    """The readings of some files. Raises OSError, and `ScenarioError` for a file of no program above or without a
-    reading."""
+def read(files: Sequence[str | Path], idle_ms: float | None = None) -> Measured:
+    """The readings of some files. `idle_ms`: a round trip without load that is known beside them. Raises OSError, and
+    `ScenarioError` for a file of no program above or without a reading."""
     done = Measured([], [])
+    pings: list[Pings] = []
     for file in files:
         found = list(_read(Path(file)))
         if not found:
             raise _core.ScenarioError(f"{file}: holds no measurement that ended")
         done.readings += (each for each in found if isinstance(each, Reading))
         done.shapers += (each for each in found if isinstance(each, Shaper))
+        pings += (each for each in found if isinstance(each, Pings))
+    # A log under load may hold no round trip without: the others, or the caller, know one.
+    least = min([each.least for each in pings] + ([] if idle_ms is None else [idle_ms]), default=0.0)
+    for each in pings:
+        done.readings.append(Reading(RTT, each.least, each.file, LEAST_OF_PING))
+        if each.longest - least > LEAST_WAIT_MS:
+            said = "the longest of ping less the least" + ("" if each.least == least else " of all logs")
+            done.readings.append(Reading(QUEUE, each.longest - least, each.file, said, at_least=True))
     return done
 
 
@@ -106,7 +128,7 @@ def by_hand(values: Mapping[str, tuple[str, float]]) -> Measured:
     data."""
     return Measured(
         [
-            Reading(quantity, _of_ip(value) if quantity in (DOWN, UP) else value, "given", said)
+            Reading(quantity, ip_rate(value) if quantity in (DOWN, UP) else value, GIVEN, said)
             for quantity, (said, value) in values.items()
         ],
         [],
@@ -120,11 +142,18 @@ def _read(path: Path) -> Found:
     elif path.suffix == ".bz2" or content[:3] == b"BZh":
         content = bz2.decompress(content)
     text = content.decode("utf-8", "replace")
-    if PING.search(text):
-        return _ping(text, path.name)
+    if PING_LOG.search(text):
+        return _ping(text, path)
     try:
         document = json.loads(text)
-    except json.JSONDecodeError:
+    except json.JSONDecodeError as error:
+        for known, why in FOR_PEOPLE:
+            if known.search(text):
+                raise _core.ScenarioError(f"{path}: {why}") from None
+        if text.lstrip()[:1] in ("{", "["):
+            raise _core.ScenarioError(
+                f"{path}: is JSON that is cut or damaged: line {error.lineno}, {error.msg}"
+            ) from None
         raise _core.ScenarioError(
             f"{path}: is no capture, and no result of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc or networkQuality -c"
         ) from None
@@ -138,25 +167,35 @@ def _read(path: Path) -> Found:
     raise _core.ScenarioError(f"{path}: is JSON of no program that is known (iperf3, Flent, irtt, tc, networkQuality)")
 
 
-def _of_ip(bps: float) -> float:
-    """A rate of TCP's data as one of IP packets."""
-    return bps * PACKET / DATA
+FOR_PEOPLE = (
+    (re.compile(r"^Connecting to host |^\[ *ID\] Interval", re.M), "is iperf3's text for people: run it with -J"),
+    (re.compile(r"^qdisc \w+ ", re.M), "is tc's text for people: run tc -s -j qdisc"),
+)
+"""Outputs that are not read, and what to run instead."""
 
 
 # ping ---------------------------------------------------------------------------------------------------------------
 
-PING_START = re.compile(rb"\s*(PING|---) ")
-PING = re.compile(r"(?:rtt|round-trip) min/avg/max/\S+ = ([\d.]+)/[\d.]+/([\d.]+)")
-"""The last line of Linux's and of BSD's."""
+PING_LOG = re.compile(r"^(PING |Pinging |--- .* ping statistics)|^(\[[\d.]+\] )?\d+ bytes from ", re.M)
+"""What a log of Linux, BSD, BusyBox or Windows has, whole or cut; with -D each line begins with its time."""
+
+REPLY = re.compile(r"^(?!.*DUP!).*\btime[=<]([\d.]+) ?ms", re.M)
+"""A reply with its round trip. A duplicate says nothing of it."""
+
+SUMMARY = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/\S+)? = ([\d.]+)/[\d.]+/([\d.]+)")
+"""The last line of Linux's, of BSD's and of BusyBox's, which has no deviation."""
 
 
-def _ping(text: str, file: str) -> Found:
-    found = PING.search(text)
-    assert found is not None
-    least, most = float(found[1]), float(found[2])
-    yield Reading(RTT, least, file, "the least of ping")
-    if most - least > LEAST_WAIT_MS:
-        yield Reading(QUEUE, most - least, file, "the longest of ping less the least", at_least=True)
+def _ping(text: str, path: Path) -> Found:
+    trips = [float(each) for each in REPLY.findall(text)]
+    if summary := SUMMARY.search(text):
+        trips += [float(summary[1]), float(summary[2])]
+    if not trips:
+        raise _core.ScenarioError(
+            f"{path}: ping got no answer, or the log is cut before the first: it has neither a reply (time=… ms) nor a "
+            "summary (min/avg/max)"
+        )
+    yield Pings(min(trips), max(trips), path.name)
 
 
 # iperf3 -------------------------------------------------------------------------------------------------------------
@@ -202,7 +241,7 @@ def _flent(document: Mapping[str, Any], file: str) -> Found:
             first, last = there[way][0], there[way][-1]
             quarter = (last - first) // 4
             middle = [value for value in values[first + quarter : last - quarter + 1] if value is not None]
-            yield Reading(way, _of_ip(statistics.median(middle) * 1e6), file, "Flent, median of the middle half")
+            yield Reading(way, ip_rate(statistics.median(middle) * 1e6), file, "Flent, median of the middle half")
     pings = {name: values for name, values in results.items() if name.startswith("Ping (ms)") and "avg" not in name}
     trips = [value for values in pings.values() for value in values if value is not None]
     if not trips:
@@ -283,7 +322,7 @@ def _tc(document: Sequence[Mapping[str, Any]], file: str) -> Found:
 def _networkquality(document: Mapping[str, Any], file: str) -> Found:
     for key, way in (("dl_throughput", DOWN), ("ul_throughput", UP)):
         if document.get(key):
-            yield Reading(way, _of_ip(document[key]), file, "networkQuality")
+            yield Reading(way, ip_rate(document[key]), file, "networkQuality")
     base = document.get("base_rtt")
     if base:
         yield Reading(RTT, base, file, "networkQuality without load")
@@ -302,7 +341,7 @@ def _mach(document: Mapping[str, Any], file: str) -> Found:
     for key, way, quantity in (("download", DOWN, QUEUE_DOWN), ("upload", UP, QUEUE_UP)):
         part = document.get(key) or {}
         if part.get("throughput"):
-            yield Reading(way, _of_ip(part["throughput"]), file, "mach rpm")
+            yield Reading(way, ip_rate(part["throughput"]), file, "mach rpm")
         if part.get("loaded_latency_ms") and (wait := part["loaded_latency_ms"] - base) > LEAST_WAIT_MS:
             yield Reading(quantity, wait, file, "mach rpm's latency under load, less that without")
 
