@@ -382,7 +382,7 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path
             for mean, factor, (_, metric) in zip(means, factors, of_group, strict=True)
         ]
         assert table[row + 1].split() == [
-            f"±{factor * mean['half_width']:.{metric.decimals}f}"
+            f"±{stats.half_text(factor * mean['mean'], factor * mean['half_width'], mean['seeds'], metric.decimals)}"
             for mean, factor, (_, metric) in zip(means, factors, of_group, strict=True)
         ]
         dots = [label in done.best(column, metric) for column, (_, metric) in zip(columns, of_group, strict=True)]

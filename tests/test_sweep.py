@@ -433,7 +433,7 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, done: tuple[sg
     assert row[2] == f"{sum(rates) / 2e3:.1f} ± {half / 1e3:.1f}"
     used = swept.links.filter(this)["utilisation"].to_list()
     assert row[4].startswith(f"{sum(used) * 50:.2f} ± ")
-    assert "12 runs, 12 of them kept from before; means over 2 seeds ± half width" in answer.stdout
+    assert "12 runs, 12 of them kept from before; 2 seeds, mean ± half width" in answer.stdout
     assert answer.stdout.endswith(f"results in {out}\n")
     found = json.loads(sluicegate("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--json").stdout)
     assert found == {"summary": swept.summary, "totals": swept.totals.to_dicts()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..quantities import did_you_mean
+from ..stats import half_text, spread_text
 from . import real_packets
 from .common import (
     MOST_SEEDS,
@@ -176,8 +177,8 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
     if not console.is_terminal:
         console.width = max(WIDTH, console.width)
     seeds = len(comparison.summary["seeds"])
-    spread = f"{seeds} seeds, mean ± half width of its 95 % interval"
-    console.print(spread if seeds > 1 else "1 seed: no intervals", soft_wrap=True)
+    spread = spread_text(seeds)
+    console.print(f"{seeds} seeds, {spread}" if seeds > 1 else f"1 seed: {spread}", soft_wrap=True)
     several = any(len(kind) > 1 for kind in comparison.kinds)
     if several and not comparison.twins:
         told = "no different from the best" if seeds > 1 else "equal to the best"
@@ -408,8 +409,9 @@ def cell(row: dict[str, Any], value: str, column: Column, before: str = "") -> s
         return "–"
     signed = value == "difference"
     number = f"{column.factor * row[value]:{'+' if signed else ''}.{column.decimals}f}"
-    half = row["half_width"]
-    below = "–" if half is None else f"±{column.factor * half:.{column.decimals}f}"
+    half = None if row["half_width"] is None else column.factor * row["half_width"]
+    shown = half_text(column.factor * row[value], half, row["seeds"], column.decimals, signed=signed)
+    below = f"±{shown}" if shown else "–"
     # The star hangs in a place of its own, so that digits stand below digits.
     star = ("*" if row["excludes_zero"] else " ") if signed else ""
     return f"{before}{' ' if before else ''}{number}{star}\n{below}{' ' if signed else ''}"

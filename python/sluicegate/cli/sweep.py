@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..stats import half_text, interval, spread_text
 from .common import MOST_SEEDS, Cluster, File, Jobs, Json, Quiet, Set, answers, app, many_runs, parse_sets, print_table
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
     print_table([*(each["key"] for each in sweep.summary["over"]), *(head for _, head, *_ in shown)], rows, whole=True)
     if (more := runs // seeds - len(rows)) > 0:
         print(f"… and {more} more points")
-    spread = f"means over {seeds} seeds ± half width of their 95 % intervals" if seeds > 1 else "1 seed"
+    spread = f"{seeds} seeds, {spread_text(seeds)}" if seeds > 1 else "1 seed"
     print(f"{runs} runs, {sweep.kept} of them kept from before; {spread}" if sweep.kept else f"{runs} runs; {spread}")
     if out is not None:
         print(f"results in {out}")
@@ -120,10 +121,9 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
 
 def _mean(values: list[Any], factor: float, digits: int) -> str:
     """The mean of what is there and its half width, in the unit shown."""
-    from ..stats import interval
-
     there = [factor * value for value in values if value is not None]
     if not there:
         return "–"
     found = interval(there)
-    return f"{found.mean:.{digits}f}" + (f" ± {found.half_width:.{digits}f}" if len(there) > 1 else "")
+    shown = half_text(found.mean, found.half_width, found.count, digits)
+    return f"{found.mean:.{digits}f}{shown and ' ± '}{shown}"

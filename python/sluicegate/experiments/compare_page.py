@@ -10,6 +10,7 @@ from ..goals.measures import GROUP, LINK, SHARE, TOTAL, USUAL, Metric, column
 from ..page import Page, Section, Table
 from ..plot import comparison as figures
 from ..results.run_page import toml
+from ..stats import half_text, spread_text
 
 BEST = "●"
 
@@ -47,7 +48,7 @@ def lead(done: Comparison) -> list[str]:
     if seeds == 1:
         return ["One seed: no intervals."]
     told = f" {BEST} best, or no different from the best." if len(done.disciplines) > 1 else ""
-    return [f"Means over {seeds} seeds ± half width of the 95 % interval.{told}"]
+    return [f"{seeds} seeds, {spread_text(seeds)}.{told}"]
 
 
 def notes(done: Comparison) -> list[str]:
@@ -126,7 +127,7 @@ def half_of(row: Mapping[str, Any], side: str) -> dict[str, Any]:
     """One of the three values of a row of `Comparison.live`, as a row of its own."""
     if side == "difference":
         return dict(row)
-    return {side: row[side], "half_width": row[f"{side}_half_width"]}
+    return {side: row[side], "half_width": row[f"{side}_half_width"], "seeds": row["seeds"]}
 
 
 def provenance(done: Comparison) -> dict[str, str]:
@@ -215,6 +216,7 @@ def _cell(row: Mapping[str, Any], value: str, done: Comparison, name: str, metri
         return "–"
     factor = done.rate_unit(name)[1] if metric.unit == "bit/s" else metric.factor
     sign = "+" if value == "difference" else ""
-    half = "" if row["half_width"] is None else f" ± {factor * row['half_width']:.{metric.decimals}f}"
+    mean, half = factor * row[value], None if row["half_width"] is None else factor * row["half_width"]
+    shown = half_text(mean, half, row["seeds"], metric.decimals, signed=bool(sign))
     star = "*" if row.get("excludes_zero") else ""
-    return f"{factor * row[value]:{sign}.{metric.decimals}f}{half}{star}"
+    return f"{mean:{sign}.{metric.decimals}f}{shown and ' ± '}{shown}{star}"

@@ -31,6 +31,7 @@ from typing import Any, Literal
 
 from .. import _core
 from ..quantities import NUMBER, did_you_mean, quantity
+from ..stats import half_text
 from ..traffic.groups import COMING_AND_GOING
 from ..traffic.paths import Resolved, paths, places
 from .measures import GROUP, LINK, TOTAL, Metric, column
@@ -118,8 +119,9 @@ class Goal:
         if row["mean"] is None:
             return "–"
         digits = 1 if unit == "%" and self.metric.unit == "bit/s" else self.metric.decimals
-        half = "" if row["half_width"] is None else f" ± {row['half_width'] * factor:.{digits}f}"
-        return f"{row['mean'] * factor:.{digits}f}{half}"
+        mean, half = row["mean"] * factor, None if row["half_width"] is None else row["half_width"] * factor
+        shown = half_text(mean, half, row["seeds"], digits)
+        return f"{mean:.{digits}f}{shown and ' ± '}{shown}"
 
 
 @dataclass(frozen=True)
