@@ -360,6 +360,22 @@ def test_networkmanager_s_script_runs_the_lines_when_the_interface_comes_up(tmp_
     assert run("wan0", "down") == run("eth5", "up") == []
 
 
+def test_a_unit_of_systemd_runs_the_lines_and_takes_them_away(tmp_path: Path) -> None:
+    done = access.lines(home("fq_codel"), Access(wan="wan-1"))
+    text = formats.FORMATS["systemd"](done)
+    assert "BindsTo=sys-subsystem-net-devices-wan\\x2d1.device\n" in text
+    started = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
+    stopped = re.findall(r"^ExecStopPost=-(.*)$", text, re.MULTILINE)
+    assert started == [*(f"-{line}" for line in stopped), *done.lines], "a start takes away what was there"
+    assert stopped == formats.undo(done.lines)
+    if (verify := shutil.which("systemd-analyze")) is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / "sluicegate-wan-1.service"
+    unit.write_text(text, "utf-8")
+    found = subprocess.run([verify, "verify", unit], capture_output=True, text=True, timeout=60)
+    assert unit.name not in found.stderr
+
+
 def test_what_takes_lines_away_takes_all_that_they_add() -> None:
     assert formats.undo(access.lines(home("fq_codel"), Access(wan="wan0")).lines) == [
         "tc qdisc del dev ifb4wan0 root", "tc qdisc del dev wan0 ingress", "ip link del ifb4wan0",

@@ -182,7 +182,7 @@ def test_other_mistakes(sluicegate: Program, office: Path, arguments: list[str],
 def row(mean: float | None, half: float | None = None) -> dict[str, Any]:
     known = mean is not None and half is not None
     ends = (mean - half, mean + half) if known else (None, None)  # type: ignore[operator]
-    return {"mean": mean, "half_width": half, "low": ends[0], "high": ends[1]}
+    return {"mean": mean, "half_width": half, "low": ends[0], "high": ends[1], "seeds": 5}
 
 
 def test_a_goal_is_kept_when_its_interval_says_so() -> None:
@@ -250,7 +250,11 @@ def test_a_home_is_told_fq_codel_or_cake_before_fair_queueing_alone(sluicegate: 
     assert [each.label for each in done.ranking][-1] == "fq"
     assert done.ranking[-1].rank == 3
     texts = ["web response p50 least within 5 % or 1 ms", "downloads delay least within 5 % or 1 ms"]
-    assert answer.stdout.startswith(f"goals:\n  1  {texts[0]}\namong equals: {texts[1]}, less state about flows\n")
+    verdict, goals, first, meaning, equals, *_ = answer.stdout.splitlines()
+    assert verdict.startswith("cake and fq_codel are tied: all goals are kept.")
+    assert (goals, first) == ("goals:", f"  1  {texts[0]}")
+    assert meaning == "  response p50: half of the requests are answered within this time"
+    assert equals == f"among equals: {texts[1]}, less state about flows"
     assert json.loads((tmp_path / "out" / "recommendation.json").read_bytes())["goals"] == texts[:1]
     record = done.record()
     assert (record["goals"], record["among_equals"]) == (texts[:1], [texts[1], "less state about flows"])
@@ -344,7 +348,8 @@ def test_those_that_keep_all_goals_are_tied_and_what_distinguishes_them_is_said(
         tmp_path / "o",
     ]
     answer = sluicegate("recommend", office, *asked)
-    assert "\nfq_codel and drop_tail: both will do, all goals are kept.\nwhat distinguishes them:\n" in answer.stdout
+    assert answer.stdout.startswith("fq_codel and drop_tail: both will do, all goals are kept.\ngoals:\n")
+    assert "\nwhat distinguishes them:\n" in answer.stdout
     done = sg.Recommendation.read(tmp_path / "o")
     assert [(each.label, each.rank) for each in done.ranking] == [("fq_codel", 1), ("drop_tail", 1)]
     delay, *_, state = done.distinctions
@@ -549,8 +554,7 @@ def test_goals_of_the_file_count_unless_others_are_given(sluicegate: Program, of
     short = ["--seeds", "3", "--disciplines", "drop_tail,fq_codel", "--set", "run.duration=6 s"]
     answer = sluicegate("recommend", office, *short)
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("goals:\n  1  voip p99 below 30 ms\n")
-    assert "fq_codel is best: all goals are kept." in answer.stdout
+    assert answer.stdout.startswith("fq_codel is best: all goals are kept.\ngoals:\n  1  voip p99 below 30 ms\n")
     assert "tc qdisc add dev DEV parent 1:1 handle 10: fq_codel limit 10240 " in answer.stdout
     other = sluicegate("recommend", office, *short, "--goal", "utilisation above 99 %", "--json")
     record = json.loads(other.stdout)

@@ -4,7 +4,7 @@
 
 Four uploads by this kernel's TCP and probes share a modem of 20 Mbit/s that holds 250 ms, emulated by `sluicegate
 shell`, 10 ms from the other end. In front of it stands nothing, the kernel's `htb` with the lines of `sluicegate tc`,
-or a shaper of Sluicegate. Needs root, iproute2 and the kernel's htb. Prints the table of docs/home-line.md.
+or a shaper of Sluicegate. Needs root, iproute2 and the kernel's htb. Prints the table of docs/deploy.md.
 """
 
 from __future__ import annotations

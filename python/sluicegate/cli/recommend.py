@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..quantities import duration as duration_text
+from ..stats import spread_text
 from .common import (
     MOST_SEEDS,
     Envelopes,
@@ -31,15 +35,28 @@ from .common import (
 from .compare import responsiveness_lines
 
 if TYPE_CHECKING:
+    from ..deploy import Deployment
     from ..experiments.ranking import Ranked
     from ..experiments.recommend import Recommendation
-    from .common import RunsProgress
+    from ..goals import Goal
 
 VERDICTS = {True: "yes", False: "no", None: "?"}
 """Whether a goal is kept, as tables have it."""
 
 READABLE = 100
 """Columns of a terminal that a table of goals keeps to where names allow it."""
+
+FEW = 3
+"""How many disciplines that were not run are named with the reason, unless all are asked for."""
+
+REMEMBERED = "what they remember of flows"
+"""How the distinction begins that says so."""
+
+AGAIN, AGAIN_SEEDS = 4, 3
+"""How many of the disciplines, the best first, and seeds are run with other values of what is not known."""
+
+LONG_S = 10.0
+"""Processor time, in seconds, from which on it is said what is run."""
 
 SHOWN = 8
 """How many disciplines are shown, besides those tied with the last of them, unless all are asked for."""
@@ -132,49 +149,73 @@ def recommend(
         raise Refusal(str(error)) from None
     stated = parse_sets(sets)
 
-    def recommended(more: list[tuple[str, str]], kept: Path | None, progress: RunsProgress | bool) -> Recommendation:
-        return recommendation.recommend(
-            file,
-            goals=goal,
-            deployable=deployable,  # type: ignore[arg-type]
-            state=state,  # type: ignore[arg-type]
-            disciplines=disciplines,
-            seeds=seeds,
-            sets=[*stated, *more],
-            jobs=jobs,
-            out=kept,
-            dev=dev,
-            access=line,
-            envelopes=envelopes,
-            progress=progress,
-        )
-
+    asked: dict[str, Any] = {"goals": goal, "deployable": deployable, "state": state, "jobs": jobs, "dev": dev}
+    asked |= {"envelopes": envelopes}
+    if not quiet:
+        announce(file, stated, deployable, state, disciplines, seeds)
     with many_runs(quiet, out, jobs, None) as progress:
-        done = recommended([], out, progress)
-    # What a learnt scenario does not know, and no override states, may decide.
+        done = recommendation.recommend(
+            file, disciplines=disciplines, seeds=seeds, sets=stated, out=out, access=line, progress=progress, **asked
+        )
+    # What a learnt scenario does not know, and no override states, may decide: between those that are good here.
     open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
-    depends = answers_for(open_ends, done.best(), lambda key, value: recommended([(key, value)], None, False))
+    first = done.recommended()[0]
+    among = list(dict.fromkeys([first, *(each.label for each in done.ranking)]))[:AGAIN]
+
+    def again(key: str, value: str) -> Recommendation:
+        return recommendation.recommend(
+            file, disciplines=among, seeds=min(seeds, AGAIN_SEEDS), sets=[*stated, (key, value)],
+            access=done.settled(), progress=False, **asked,
+        )  # fmt: skip
+
+    depends = answers_for(open_ends, first, again)
     if as_json:
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
     elif not quiet:
         print_recommendation(done, out, everything, file, stated)
         for sentence in depends:
-            print(sentence)
+            print(f"{sentence} of {', '.join(among)}")
+
+
+def announce(
+    file: str, sets: Sequence[tuple[str, str]], deployable: str | None, state: str, disciplines: str | None, seeds: int
+) -> None:
+    """Tell those who see no bar what is run, where that takes a while."""
+    from .. import scenario, traps
+    from ..experiments.eligible import eligible
+
+    if sys.stderr.isatty():
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", scenario.ScenarioWarning)
+        resolved = scenario.check(file, sets=sets)
+    listed, _ = eligible(resolved, deployable, state, disciplines)  # type: ignore[arg-type]
+    runs = len(listed) * seeds
+    if (total := runs * traps.seconds(resolved)) > LONG_S:
+        print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs, about {duration_text(total)} of processor time; "
+              "more for the rates of shapers, and where disciplines are close", file=sys.stderr)  # fmt: skip
 
 
 def print_recommendation(
     done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]]
 ) -> None:
-    """Print goals, ranking, evidence, and how to deploy the best."""
+    """Print the verdict, goals, ranking, evidence, and how to deploy the best."""
+    from ..experiments.ranking import LESS_STATE
+
+    verdict, *more = conclusion(done)
+    print(" ".join([verdict, *gain(done)]))
     print("goals, assumed because you state none:" if done.assumed else "goals:")
     for number, goal in enumerate(done.goals, 1):
         print(f"  {number}  {goal.text}")
-    print(f"among equals: {', '.join(done.among_equals)}")
+    for line in meanings(done):
+        print(f"  {line}")
+    if done.among_equals != [LESS_STATE]:
+        print(f"among equals: {', '.join(done.among_equals)}")
     for note in done.notes:
         print(f"  {note}")
     seeds = len(done.comparison.summary["seeds"])
-    spread = "mean ± half width of its 95 % interval" if seeds > 1 else "no intervals"
+    spread = spread_text(seeds)
     count = len(done.ranking)
     further = done.comparison.summary.get("further_seeds", {})
     close = f", up to {seeds + max(map(len, further.values()))} of {', '.join(further)}" if further else ""
@@ -193,14 +234,16 @@ def print_recommendation(
         print("yes: the goal is kept; no: it is not; ?: the interval contains the bound")
     if hidden := len(done.ranking) - len(shown):
         print(f"{hidden} more rank lower; --all shows them")
-    if done.left_out:
+    if len(done.left_out) > FEW and not everything:
+        print(f"{len(done.left_out)} not run; --all says why")
+    elif done.left_out:
         print(f"{len(done.left_out)} not run:")
         reasons: dict[str, list[str]] = {}
         for label, why in done.left_out.items():
             reasons.setdefault(why, []).append(label)
         for why, labels in reasons.items():
             print(f"  {', '.join(labels)}: {why}")
-    for line in conclusion(done):
+    for line in more:
         print(line)
     plain = [label for label, name in done.comparison.names.items() if name == "drop_tail" and done.line is None]
     for number, line in enumerate(responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()])))):
@@ -208,11 +251,57 @@ def print_recommendation(
         if number == 0 and done.line is not None and done.line.today is not None:
             print(f"  today: {done.line.today}")
     lines = done.line.margin.lines() if done.line and done.line.margin else []
-    for line in [*done.no_gain(done.recommended()[0]), *lines, *done.evidence()]:
+    slower = [done.line.slower.line()] if done.line and done.line.slower else []
+    for line in [*done.no_gain(done.recommended()[0]), *lines, *done.evidence(), *slower]:
         print(line)
     print_deployment(done, file, sets)
     if out is not None:
         print(f"results in {out}")
+
+
+def gain(done: Recommendation) -> list[str]:
+    """By how much what is to be deployed changes latency under load of an access line, in a sentence, if known."""
+    from ..traffic.responsiveness import grade, increase_text
+
+    label, today = done.recommended()[0], None if done.line is None else done.line.increase_ns
+    then = None if today is None else done.comparison.responsiveness(label)
+    if today is None or then is None:
+        return []
+    now, later = (f"{increase_text(ns)} ({grade(ns)})" for ns in (today, then.increase_ns))
+    return [f"Latency under load: today {now}, with {label} {later}; the commands are at the end."]
+
+
+MEANINGS = {
+    "p50": "p50: half of the packets arrive within this time, one way",
+    "p95": "p95: 95 % of the packets arrive within this time, one way",
+    "p99": "p99: 99 % of the packets arrive within this time, one way",
+    "delay": "delay: the mean time that packets take, one way",
+    "response_p50": "response p50: half of the requests are answered within this time",
+    "response_p99": "response p99: 99 % of the requests are answered within this time",
+    "completion_p50": "completion p50: half of the transfers end within this time",
+    "completion_p95": "completion p95: 95 % of the transfers end within this time",
+    "utilisation": "utilisation: throughput as a part of the link's rate",
+    "queueing_delay": "queueing delay: the mean time that packets wait before the link",
+    "queueing_delay_p99": "queueing delay p99: 99 % of the packets wait at most this time before the link",
+    "jain_all": "jain: 1 where all flows have the same throughput, less where they do not",
+}
+"""Quantities of goals, in words."""
+
+
+def meanings(done: Recommendation) -> list[str]:
+    """What the quantities of the goals are, and why the goals that were assumed have these bounds."""
+    from ..experiments.assumed import EASY_DELAY_NS, EASY_LOSS, FAIR_PART
+
+    used = {"utilisation" if of_a_rate(goal) else goal.metric.word for goal in done.goals}
+    said = "; ".join(words for word, words in MEANINGS.items() if word in used)
+    why = (f"the bounds: calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more "
+           f"than without load; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
+    return [*filter(None, [said]), *([why] if done.assumed else [])]
+
+
+def of_a_rate(goal: Goal) -> bool:
+    """Whether a goal is about a part of a link's rate."""
+    return goal.shown[0] == "%" and goal.metric.unit == "bit/s"
 
 
 def telling(done: Recommendation, shown: Sequence[Ranked]) -> list[int]:
@@ -231,8 +320,7 @@ def tables(
     for at in told:
         goal = done.goals[at]
         unit = f", {goal.shown[0]}" if goal.shown[0] else ""
-        of_a_rate = goal.shown[0] == "%" and goal.metric.unit == "bit/s"
-        what = f"{'utilisation' if of_a_rate else goal.metric.word.replace('_', ' ')}{unit}"
+        what = f"{'utilisation' if of_a_rate(goal) else goal.metric.word.replace('_', ' ')}{unit}"
         cells = [
             goal.number(done.comparison.mean(each.label, goal.column))
             + ("" if goal.bound is None else f"  {VERDICTS[each.kept[at]]}")
@@ -240,7 +328,7 @@ def tables(
         ]
         columns.append([f"goal {at + 1}\n{f'{goal.group}{chr(10)}' if goal.group else ''}{what}", *cells])
     first = [["rank", *(str(each.rank) for each in shown)], ["discipline", *(each.label for each in shown)]]
-    behind = ["behind by", *(each.behind for each in shown)]
+    behind = ["behind by", *(each.behind.replace("goals kept", "fewer goals kept") for each in shown)]
     found: list[list[list[str]]] = []
     for column in columns:
         if found and sum(map(wide, [*found[-1], column])) <= READABLE:
@@ -264,7 +352,9 @@ def conclusion(done: Recommendation) -> list[str]:
     unsure = sum(answer is None for answer in kept)
     names = f"{', '.join(best[:-1])} and {best[-1]}" if len(best) > 1 else best[0]
     tied = " are tied" if len(best) > 1 else " is best"
-    apart = ["what distinguishes them:", *(f"  {line}" for line in done.distinctions)] if done.distinctions else []
+    # What a router remembers of a home's few flows is no reason to choose.
+    told = [line for line in done.distinctions if done.line is None or not line.startswith(REMEMBERED)]
+    apart = ["what distinguishes them:", *(f"  {line}" for line in told)] if told else []
     if not lost and not unsure:
         if len(best) > 1 and any(goal.bound is not None for goal in done.goals):
             return [f"{names}: {'both' if len(best) == 2 else f'all {len(best)}'} will do, all goals are kept.", *apart]
@@ -299,13 +389,13 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             print(f"{' and '.join(done.best())} leave the queue in the modem with these commands, or have no command; "
                   f"the next in the ranking without this problem: {label}")  # fmt: skip
         print(f"to deploy {label} on {named}, as root:")
-        for line in found.text().splitlines():
+        for line in commands(done, label, found):
             print(f"  {line}")
         if command := done.command(label, file, sets):
             from ..deploy import formats
 
             known = " or ".join(name for name in formats.fitting(found) if name != "tc")
-            print(f"this prints the same lines, and with --format {known} the files of routers:")
+            print(f"this prints the same lines with all remarks, and with --format {known} the files of routers:")
             print(f"  {command}")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
             print(f"for the commands of {', '.join(others)}: --disciplines NAME")
@@ -315,6 +405,15 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
         print(f"{label} cannot be deployed on {named} by a command: {why}")
     if done.system is None:
         print("  --deployable linux, or freebsd, ranks only disciplines that the system has")
+
+
+def commands(done: Recommendation, label: str, found: Deployment) -> list[str]:
+    """The lines of a deployment with remarks: of an access line, whose command is printed below, only what a person who
+    pastes them must know."""
+    if not found.parts:
+        return found.text().splitlines()
+    parts = (line for part in found.parts for line in (f"# {part.title}", *part.lines))
+    return [*(f"# {each}" for each in done.cautions(label)), *parts, f"# {found.remarks[-1]}"]
 
 
 def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str] | None) -> None:

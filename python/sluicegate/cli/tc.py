@@ -42,7 +42,9 @@ def tc(
     form: Annotated[
         str,
         typer.Option(
-            "--format", metavar="NAME", help="Write for tc, networkd, nixos, openwrt (SQM) or networkmanager."
+            "--format",
+            metavar="NAME",
+            help="Write for tc, networkd, nixos, openwrt (SQM), networkmanager or systemd (a unit).",
         ),
     ] = "tc",
     freebsd: Annotated[

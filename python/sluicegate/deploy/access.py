@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..quantities import duration, rate_text
 from ..traffic.paths import REVERSE, links, queue_at
 from . import linux
+from .plan import FASTER, UNDO, undo
 from .target import LONGEST_NAME, Deployment, Position, Undeployable, Values, find_link, interface
 
 DOWN = "bottleneck"
@@ -86,14 +87,15 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
             f"tc filter add dev {wan} parent ffff: protocol all prio 1 matchall "
             f"action mirred egress redirect dev {ifb}",
         ]
-        down.remarks.append(f"`tc qdisc del dev {wan} ingress` and `ip link del {ifb}` to undo that")
+        down.remarks[:] = [each for each in down.remarks if FASTER not in each]  # an ifb device has no rate of its own
     else:
         down.remarks.append(
             f"what the router itself sends to the home, from a disk for example, counts as download on {access.lan}"
         )
     known = set(up.remarks)
-    parts = (up, Deployment(lines=down.lines, remarks=[each for each in down.remarks if each not in known],
-                            title=down.title))  # fmt: skip
+    below = [each for each in down.remarks if each not in known]
+    below.append(f"to undo all of it: {', '.join(f'`{line}`' for line in undo([*up.lines, *down.lines]))}")
+    parts = (up, replace(down, remarks=below))
     return Deployment(
         lines=[line for part in parts for line in part.lines], parts=parts,
         remarks=[remark for part in parts for remark in part.remarks],
@@ -116,7 +118,7 @@ def _direction(
     rate = f"{place.shown_rate}, {part:g} % of the line's {shown}"
     where = f"leaves by {dev}" + (f", which is fed with what comes in by {access.wan}" if dev != access.lan and
                                   link != REVERSE else "")  # fmt: skip
-    remarks = list(found.remarks)
+    remarks = [each for each in found.remarks if not each.endswith(UNDO)]  # one remark undoes both directions
     queue = queue_at(resolved, place.name)
     if queue["discipline"] == "drop_tail":
         limit, in_bytes = Values(queue).size("limit")

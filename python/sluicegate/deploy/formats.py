@@ -1,4 +1,5 @@
-"""The lines for `tc` in the files that configure routers: systemd-networkd, NixOS, OpenWrt's SQM, NetworkManager.
+"""The lines for `tc` in the files that configure routers: systemd-networkd, NixOS, OpenWrt's SQM, NetworkManager,
+and a unit of systemd.
 
 Each is a translation of the lines (`linux`, `access`), so that what they say stands in one place. Where a file has no
 word for something a remark says so; where it has none for the discipline it is refused.
@@ -12,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..quantities import in_base_unit
+from . import systemd as units
+from .plan import undo
 from .target import Deployment, Undeployable
 
 SQM_UNIT = 1000
@@ -212,20 +215,23 @@ def networkmanager(done: Deployment) -> str:
     return text + "set -e\n" + done.text()
 
 
-def undo(lines: list[str]) -> list[str]:
-    """The commands that take away what lines have added, the last first."""
-    found = []
-    for line in lines:
-        words = shlex.split(line)
-        if words[:3] == ["ip", "link", "add"]:
-            found.append(f"ip link del {shlex.quote(words[3])}")
-        elif words[:3] == ["tc", "qdisc", "add"] and (kinds := {"root", "ingress", "clsact"} & set(words[5:])):
-            found.append(f"tc qdisc del dev {shlex.quote(words[4])} {(kinds & {'root'} or kinds).pop()}")
-    return found[::-1]
+def systemd(done: Deployment) -> str:
+    """A unit of systemd, which runs the lines as long as the interface to the network is there."""
+    dev = parse(next(line for line in done.lines if line.startswith("tc "))).dev
+    took = undo(done.lines)
+    name = f"sluicegate-{dev}.service"
+    said = f"# /etc/systemd/system/{name}; then: systemctl daemon-reload && systemctl enable --now {name}\n"
+    said += f"# to undo it: systemctl disable --now {name}\n"
+    return (
+        said
+        + units.unit(f"Queues of {dev}", dev, [*(f"-{line}" for line in took), *done.lines], took)
+        + _remarks(done, [])
+    )
 
 
 FORMATS: dict[str, Callable[[Deployment], str]] = {
     "tc": Deployment.text, "networkd": networkd, "nixos": nixos, "openwrt": openwrt, "networkmanager": networkmanager,
+    "systemd": systemd,
 }  # fmt: skip
 """What `sluicegate tc --format` takes."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from .. import _core
 from ..traffic.paths import queue_at
 from . import linux_classes, linux_flows, linux_queues, linux_red
-from .plan import Plan, Writer, fit, rate_word, sending_time
+from .plan import FASTER, UNDO, Plan, Writer, fit, rate_word, sending_time
 from .target import (
     ETHERNET,
     FRONT,
@@ -102,7 +102,7 @@ def lines(
         plan.install("parent 1:1", queue)
         plan.say("several transmit queues help cake alone (cake_mq): htb has one lock", position.multiqueue)
     undo = ["root"] + ["clsact"] * plan.sets_tc_index
-    plan.say(f"{' and '.join(f'`tc qdisc del dev {plan.dev} {what}`' for what in undo)} to undo it")
+    plan.say(f"{' and '.join(f'`tc qdisc del dev {plan.dev} {what}`' for what in undo)} {UNDO}")
     plan.say("[[changes]] are not deployed: these are the values at the start", bool(resolved.get("changes")))
     return plan.deployment()
 
@@ -130,7 +130,7 @@ def shape(plan: Plan) -> None:
     plan.lines.append(f"tc qdisc add dev {plan.dev} root handle 1: htb default 1")
     plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{framing_words(link)}")
     what = "the shaper" if link.shaper else f"the link of {link.shown_rate}"
-    plan.say(f"htb is {what}: the interface must be faster, or the queue forms below htb")
+    plan.say(f"htb is {what}: the interface {FASTER} htb")
     plan.say("htb knows whole bytes per second", rate % 8 != 0)
     said_framing(plan, link)
     plan.say(

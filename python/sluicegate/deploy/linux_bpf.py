@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import _core
 from ..traffic.paths import queue_at
-from . import linux
+from . import linux, systemd
 from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, interface, refusal
 
 __all__ = ["Parameters", "command", "deployable", "laid_out", "lines", "parameters", "queue_name"]
@@ -26,22 +26,6 @@ OFFLOADS = ("tso", "gso", "gro")
 
 WHOLE_SEGMENTS = 65535
 """The most segments in one packet that the kernel starts an interface with (GSO_MAX_SEGS)."""
-
-UNIT = """\
-[Unit]
-Description={discipline} on {dev}, as a BPF queue
-BindsTo=sys-subsystem-net-devices-{escaped}.device
-After=sys-subsystem-net-devices-{escaped}.device
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-{start}
-{stop}
-
-[Install]
-WantedBy=sys-subsystem-net-devices-{escaped}.device
-"""
 
 
 def deployable(name: str) -> bool:
@@ -59,11 +43,6 @@ def queue_name(discipline: str, dev: str) -> str:
     if fit != dev or len(fit) > room:
         fit = f"{fit[-(room - 4) :]}{zlib.crc32(dev.encode()) & 0xFFFF:04x}"
     return f"{discipline}_{fit}"
-
-
-def escaped(dev: str) -> str:
-    """The interface in the name of a systemd unit, as systemd.unit(5) has it."""
-    return "".join(one if one.isalnum() or one in ":_." else f"\\x{ord(one):02x}" for one in dev)
 
 
 @dataclass(frozen=True)
@@ -144,12 +123,11 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     undo = [f"tc qdisc del dev {quoted} root", f"rm -r {shlex.quote(pinned)}", segments[1], offloads[1]]
     # Offloads that cannot be switched do not hinder; what is undone is so after a start that failed, too.
     marks = ["-", "-", "", ""]
-    unit = UNIT.format(
-        discipline=name,
-        dev=dev.replace("%", "%%"),
-        escaped=escaped(dev),
-        start="\n".join(f"ExecStart={mark}{line.replace('%', '%%')}" for mark, line in zip(marks, start, strict=True)),
-        stop="\n".join(f"ExecStopPost=-{line.replace('%', '%%')}" for line in undo),
+    unit = systemd.unit(
+        f"{name} on {dev}, as a BPF queue",
+        dev,
+        [f"{mark}{line}" for mark, line in zip(marks, start, strict=True)],
+        undo,
     )
     remarks = [
         *(f"to undo it: {line}" for line in undo),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..traffic.paths import Framing
 from .linux_queues import codel_words, pie_words
-from .plan import MOST, Plan, fit, rate_word
+from .plan import FASTER, MOST, Plan, fit, rate_word
 from .target import FRONT, Undeployable, Values, framing_text
 
 MEMORY = 32 << 20
@@ -126,8 +126,8 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     """cake as the root, in whose place of a link stands its own shaper: it has no burst, and needs no htb."""
     link, framing = plan.link, own_framing(values)
     rate = link.rate
-    if link.shaper is not None:
-        plan.say("bandwidth is the rate of the shaper, which the scenario's cake has too")
+    if link.shaper is not None or plan.position != FRONT:
+        plan.say("bandwidth is the rate of the shaper")
     elif "bandwidth" not in values:
         plan.say(
             f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper stands for it, without htb. The "
@@ -157,7 +157,7 @@ def shaping_cake(plan: Plan, values: Values) -> None:
         link.varies and not estimates,
     )
     plan.say("cake knows whole bytes per second", rate % 8 != 0)
-    plan.say("the interface must be faster than bandwidth, or the queue forms below cake")
+    plan.say(f"the interface {FASTER} cake")
     plan.say("tx_ring is not deployed: below a shaper the driver's ring stays empty", link.tx_ring)
     plan.qdisc("root", cake_words(plan, values, f"bandwidth {rate_word(rate)}", framing))
 

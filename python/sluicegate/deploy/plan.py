@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -10,6 +11,10 @@ from .target import FRONT, Deployment, Link, Position, Undeployable, Values
 
 MOST = 2**32 - 1
 """tc reads sizes, times in microseconds and most rates in bytes per second into 32 bits."""
+
+FASTER = "itself must be faster, or the queue forms below"
+UNDO = "to undo it"
+"""Parts of remarks that hold for one interface, which `access` replaces by those on a pair."""
 
 Writer: TypeAlias = "Callable[[Plan, str, Values], str]"
 """Adds the lines of one discipline below a parent ("root", "parent 1:1"); gives its handle."""
@@ -94,6 +99,18 @@ class Plan:
             f"thresholds and limit are bytes: a packet of the scenario is {packet} bytes here, shorter ones count "
             "less, and each counts its 14-byte Ethernet header besides"
         )
+
+
+def undo(lines: list[str]) -> list[str]:
+    """The commands that take away what lines have added, the last first."""
+    found = []
+    for line in lines:
+        words = shlex.split(line)
+        if words[:3] == ["ip", "link", "add"]:
+            found.append(f"ip link del {shlex.quote(words[3])}")
+        elif words[:3] == ["tc", "qdisc", "add"] and (kinds := {"root", "ingress", "clsact"} & set(words[5:])):
+            found.append(f"tc qdisc del dev {shlex.quote(words[4])} {(kinds & {'root'} or kinds).pop()}")
+    return found[::-1]
 
 
 def fit(amount: int, key: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _core, scenario
@@ -15,6 +15,8 @@ from . import margin as margins
 from .compare import compare
 from .disciplines import Choice
 from .margin import Margin
+from .slower import Slower
+from .slower import read as read_slower
 
 TRIED = ("cake", "fq_codel", "fq_pie")
 """Disciplines under which rates of shapers are tried, the first that is among those compared, else one that can be
@@ -27,31 +29,35 @@ class Line:
 
     `today`: in words; None where it is not known. `margin`: what was tried; None where a margin was given. `shapers`:
     the overrides that put them into the scenario; none where it has its own. `increase_ns`: of latency under load,
-    today.
+    today. `slower`: what the shapers do where the line carries less than the scenario says; None where it is not known.
     """
 
     today: str | None
     margin: Margin | None
     shapers: tuple[tuple[str, str], ...]
     increase_ns: float | None = None
+    slower: Slower | None = None
 
     def text(self) -> list[str]:
         """What is said of it, in lines."""
         today = [] if self.today is None else [f"today: {self.today}"]
-        return [*today, *([] if self.margin is None else self.margin.lines())]
+        slower = [] if self.slower is None else [self.slower.line()]
+        return [*today, *([] if self.margin is None else self.margin.lines()), *slower]
 
     def record(self) -> dict[str, Any]:
         """As JSON knows it."""
         margin = None if self.margin is None else self.margin.record()
         shapers = [list(pair) for pair in self.shapers]
-        return {"today": self.today, "margin": margin, "shapers": shapers, "increase_ns": self.increase_ns}
+        slower = None if self.slower is None else asdict(self.slower)
+        return {"today": self.today, "margin": margin, "shapers": shapers, "increase_ns": self.increase_ns,
+                "slower": slower}  # fmt: skip
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Line:
         """What `record` gave."""
         margin = None if record["margin"] is None else margins.read(record["margin"])
         shapers = tuple((key, value) for key, value in record["shapers"])
-        return cls(record["today"], margin, shapers, record.get("increase_ns"))
+        return cls(record["today"], margin, shapers, record.get("increase_ns"), read_slower(record.get("slower")))
 
 
 def today(

@@ -59,13 +59,13 @@ class Tried:
     modem: dict[str, float]
     shaper: dict[str, float]
 
-    def text(self) -> str:
-        """In a line."""
-        ways = (
-            f"{way} at {100 * part:g} %: {duration(self.modem[way] / 1e9)} in the modem, "
-            f"{duration(self.shaper[way] / 1e9)} in the shaper"
-            for way, part in self.parts.items()
-        )
+    def text(self, little: Mapping[str, float]) -> str:
+        """In a line. `little`: what the modem may delay 99 % of the packets, in ns: named where it delays them more."""
+        ways = []
+        for way, part in self.parts.items():
+            limit = f" (limit {little[way] / 1e6:g} ms)" if self.modem[way] > little[way] else ""
+            modem, shaper = (f"{waits[way] / 1e6:.1f} ms" for waits in (self.modem, self.shaper))
+            ways.append(f"{way} at {100 * part:g} %: {modem} in the modem{limit}, {shaper} in the shaper")
         return "; ".join(ways)
 
 
@@ -99,15 +99,15 @@ class Margin:
             least = min(min(each.parts.values()) for each in self.tried)
             first = f"{whose}no fixed rate keeps the queue out of the modem, not even {100 * least:g} %"
         else:
-            most = "the highest rates that keep the queue out of the modem"
+            most = "the highest rates that keep the queue out of the modem, if the line carries what the file says"
             if self.radio:
                 most = "the queue stays out of the modem while the rates are those of the file"
             shown = {way: f"{100 * (part or 0):g} % of the {way}" for way, part in self.parts.items()}
             same = len(set(self.parts.values())) == 1
             where = f"{shown['download'].partition(' of')[0]} of the line" if same else " and ".join(shown.values())
             first = f"{whose}shapers at {where}: {most}"
-        said = [f"{first}. Under {self.discipline} 99 % of packets wait at most:", *(f"  {each.text()}"
-                for each in self.tried)]  # fmt: skip
+        said = [f"{first}. Under {self.discipline} 99 % of packets wait at most (downloads: in the provider's modem):",
+                *(f"  {each.text(self.little)}" for each in self.tried)]  # fmt: skip
         return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
 
     def remarks(self) -> list[str]:

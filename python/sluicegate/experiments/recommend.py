@@ -48,6 +48,7 @@ from .engine import cores, seed_numbers
 from .line import Line
 from .outside import outside
 from .ranking import LESS_STATE, distinctions, ranking
+from .slower import slower
 from .suited import fitted
 from .undecided import MOST, joined, undecided
 
@@ -229,10 +230,11 @@ class Recommendation(ResultObject):
         lines = []
         for label in self.recommended():
             tried = self._tried(label)
-            own = self.line is not None and self.line.margin is not None and self.line.margin.discipline == label
-            if tried is not None and not own and self.deployable(label):
+            if tried is None or self.line is None or self.line.margin is None:
+                continue
+            if self.line.margin.discipline != label and self.deployable(label):
                 said = "" if self._held(label) else ": the queue is in the modem"
-                lines.append(f"  with these under {label}: {tried.text()}{said}")
+                lines.append(f"  with these under {label}: {tried.text(self.line.margin.little)}{said}")
         return lines
 
     def late(self, label: str) -> list[str]:
@@ -259,10 +261,7 @@ class Recommendation(ResultObject):
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system == "linux":
             found = access_line.lines(resolved, self.access)
-            margin = None if self.line is None else self.line.margin
-            return found.remarked(
-                [*self.no_gain(label), *self.late(label), *([] if margin is None else margin.remarks())]
-            )
+            return found.remarked(self.cautions(label))
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
         if system == "linux-bpf":
             file = self.comparison.summary["file"]
@@ -276,6 +275,19 @@ class Recommendation(ResultObject):
                 return made
         lines: Callable[..., Deployment] = SYSTEMS[system].lines
         return lines(resolved, dev or self.dev, first)
+
+    def settled(self) -> Access | None:
+        """The interfaces with the margins that were chosen, so that nothing is tried again."""
+        margin = None if self.line is None else self.line.margin
+        if self.access is None or margin is None or not margin.found:
+            return self.access
+        down, up = (1 - (part or 0.0) for part in margin.parts.values())
+        return replace(self.access, margin=down, margin_up=up)
+
+    def cautions(self, label: str) -> list[str]:
+        """What is said of a discipline in both directions of an access line before it is deployed."""
+        margin = None if self.line is None else self.line.margin
+        return [*self.no_gain(label), *self.late(label), *([] if margin is None else margin.remarks())]
 
     def no_gain(self, label: str) -> list[str]:
         """What is said of a discipline with which an access line is no more responsive than it is today."""
@@ -424,6 +436,12 @@ def recommend(
             break
         line = replace(line, margin=margin, shapers=lines.shapers(margin))
         done = ranked(line)
+    if line is not None and line.margin is not None:
+        best = next(each for each in listed if each.label == done.recommended()[0])
+        choice = fit(replace(best, more=(*best.more, *line.shapers)))
+        done.line = replace(
+            line, slower=slower(network, flows, choice, resolved, line.shapers, sets=sets, seeds=seeds, **run)
+        )
     if out is not None:
         done.write(out)
     return done
@@ -456,8 +474,9 @@ def _ranked(
     if not assumed:
         notes += beyond(found, traffic)
     if len(about.links) > 1:
-        commands = ", as are the commands" if access is None else ""
-        notes.append(f"goals without a group are about link {about.links[0][0]}{commands}")
+        first, general = about.links[0][0], any(goal.group is None for goal in found)
+        what = [*(["goals without a group"] if general else []), *(["the commands"] if access is None else [])]
+        notes += [f"{' and '.join(what)} are about link {first}"] if what else []
     chosen, tuned, tuned_up = list[Choice](), {}, {}
     for choice in listed:
         each, tuned[choice.label], tuned_up[choice.label] = fitted(text, name, own, traffic, choice)

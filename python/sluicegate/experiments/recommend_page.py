@@ -52,7 +52,7 @@ def page(
 def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal]) -> Table:
     """A row for each discipline, the best first, with what it came to in each goal."""
     rows = tuple(
-        (str(each.rank), each.label, each.behind, each.memory or "unknown", *(
+        (str(each.rank), each.label, each.behind.replace("goals kept", "fewer goals kept"), each.memory or "unknown", *(
             f"{goal.value(done.mean(each.label, goal.column))}{'' if goal.bound is None else f' {KEPT[kept]}'}"
             for goal, kept in zip(goals, each.kept, strict=True)
         ))

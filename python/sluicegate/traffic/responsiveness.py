@@ -20,7 +20,10 @@ from .paths import REVERSE, SHAPERS, Resolved
 GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 """Milliseconds below which an increase of latency has this grade; from the last on it is F."""
 
-SCALE = f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, F from there (dslreports.com)"
+SCALE = (
+    f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, F from there (dslreports.com), for the "
+    "latency of calls and games; round trips a minute count those of the transfers, too"
+)
 
 MINUTE_NS = 60e9
 
@@ -28,6 +31,18 @@ LOADING = 0.1
 """Part of a link's rate from which on a TCP flow of a real link counts as load."""
 
 Values = Mapping[str, float | None]
+
+
+def increase_text(increase_ns: float) -> str:
+    """An increase of latency as it is printed: to a tenth below 10 ms, since a grade ends at 5."""
+    ms = increase_ns / 1e6
+    return f"+{ms:.1f} ms" if round(ms, 1) < 10 else f"+{ms:.0f} ms"
+
+
+def grade(increase_ns: float) -> str:
+    """That of an increase of latency, as it is printed."""
+    shown = float(increase_text(increase_ns).removesuffix(" ms"))
+    return next((grade for ms, grade in GRADES if shown < ms), "F")
 
 
 @dataclass(frozen=True)
@@ -41,13 +56,13 @@ class Responsiveness:
     @property
     def grade(self) -> str:
         """That of the increase."""
-        return next((grade for ms, grade in GRADES if self.increase_ns < ms * 1e6), "F")
+        return grade(self.increase_ns)
 
     def text(self) -> str:
         """In a line."""
         return (
             f"{self.idle:.0f} round trips a minute without load, {self.loaded:.0f} under load; "
-            f"latency under load +{self.increase_ns / 1e6:.0f} ms: {self.grade}"
+            f"latency under load {increase_text(self.increase_ns)}: {self.grade}"
         )
 
 
