@@ -251,7 +251,8 @@ def test_a_home_is_told_fq_codel_or_cake_before_fair_queueing_alone(sluicegate: 
     assert done.ranking[-1].rank == 3
     texts = ["web response p50 least within 5 % or 1 ms", "downloads delay least within 5 % or 1 ms"]
     verdict, goals, first, meaning, equals, *_ = answer.stdout.splitlines()
-    assert verdict.startswith("cake and fq_codel are tied: all goals are kept.")
+    assert verdict.startswith(("cake ", "fq_codel "))
+    assert verdict.endswith(": all goals are kept.")
     assert (goals, first) == ("goals:", f"  1  {texts[0]}")
     assert meaning == "  response p50: half of the requests are answered within this time"
     assert equals == f"among equals: {texts[1]}, less state about flows"
