@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
@@ -620,3 +621,15 @@ def test_many_goals_stay_readable_on_a_terminal_of_100_columns(sluicegate: Progr
     assert kept is not None
     all_goals = re.findall(r"^  (\d+)  \S", printed, re.MULTILINE)
     assert sorted([*heads, *kept[1].split(", ")], key=int) == all_goals, "each goal once"
+
+
+def test_who_sees_no_bar_is_told_what_is_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], office: Path
+) -> None:
+    """Standard error is no terminal here; a run that is short is not announced."""
+    command = importlib.import_module("sluicegate.cli.recommend")
+    command.announce(str(office), [], None, "any", "cake,fq_codel", 5)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(command, "LONG_S", 0.0)
+    command.announce(str(office), [], None, "any", "cake,fq_codel", 5)
+    assert capsys.readouterr().err.startswith("2 disciplines, 5 seeds: 10 runs, about ")
