@@ -47,7 +47,7 @@ def lost(
 ) -> Lost | None:  # fmt: skip
     """What of TCP was lost behind the queue; None where hardly anything was.
 
-    `before`, `behind`: packets of a direction at the queue; `answers`: of the other one, where it is seen last.
+    `before`, `behind`: packets of a direction at the queue; `answers`: of the other one, where it is seen first.
     `trips`: base round trips of connections in nanoseconds. A segment was lost if it is sent again a round trip or more
     after it had left, and no acknowledgement has gone beyond its beginning by then.
     """

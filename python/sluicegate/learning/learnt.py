@@ -44,7 +44,8 @@ def learn(
     >>> learnt = sg.learn(list(places.values()), inside=["172.16.0.0/12"], out="learnt.toml")
     >>> round(learnt.forward.rate.bps)
     1000000
-    >>> sg.check("learnt.toml")
+    >>> sg.check("learnt.toml")["queue"]["discipline"]
+    'drop_tail'
     """
 
     files = [captures] if isinstance(captures, str | Path) else list(captures)
@@ -68,7 +69,7 @@ def learn(
     for way in ways:
         if way.passage is not None and len(packets) == 2:
             base = {flow: round(rtt * 1e6) for flow, rtt in done.rtts_ms.items()}
-            way.lost = beyond.lost(*packets[way.down], packets[not way.down][1], base)
+            way.lost = beyond.lost(*packets[way.down], packets[not way.down][0], base)
     _groups(done, stretch, packets, trips)
     _unknown(done)
     if out is not None:

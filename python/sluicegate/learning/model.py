@@ -65,6 +65,12 @@ class Learnt:
         unknown: What could not be told, with its range.
         remarks: What whoever reads the result must know of the captures.
         flows: A row for each connection; None of measurements alone.
+
+    >>> places = {"bottleneck/arrivals": "before.pcapng", "bottleneck": "behind.pcapng"}
+    >>> run = sg.run("unresponsive", duration="5 s", warmup="0 s", pcap=places)
+    >>> learnt = sg.learn(list(places.values()), inside=["172.16.0.0/12"])
+    >>> [(group.name, group.count) for group in learnt.groups if group.kind == "udp"]
+    [('flood', 1)]
     """
 
     seconds: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .model import Direction, Learnt
     from .traffic import Group
 
-NO_LOSS = ("loss", "burst_start")
+NO_LOSS = {"loss": 0.0, "burst_start": 0.0, "burst_end": 1.0, "burst_loss": 0.0}
 """The keys that say that nothing is lost."""
 
 LEAST_RUN, MOST_RUN = 10, 60
@@ -49,12 +50,12 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
         "[network]",
         *_rate(done, forward, "network.rate", f"{name}.rate.csv"),
         *_delay(done),
-        *_lost(forward),
+        *_lost(forward, {}),
     ]
     if back.passage is not None or back.rate is not None:
         lines += ["", "[network.reverse]", *_rate(done, back, "network.reverse.rate", f"{name}.rate-back.csv")]
         # What is not said of it is as forward.
-        lines += _lost(back) or ([] if forward.lost is None else [f"{key} = 0" for key in NO_LOSS])
+        lines += _lost(back, {} if forward.lost is None else NO_LOSS)
     lines += ["", *_queue(forward), *(f"# {each}" for each in _queue(back))]
     for group in done.groups:
         keys = dict(group.keys)
@@ -106,14 +107,12 @@ def _rate(done: Learnt, way: Direction, key: str, file: str) -> list[str]:
     return lines
 
 
-def _lost(way: Direction) -> list[str]:
-    if way.lost is None:
-        return []
+def _lost(way: Direction, unless: Mapping[str, float]) -> list[str]:
+    """What is lost behind the queue. `unless`: what else is said."""
     found = way.lost
-    said = (
-        f"# {found.lost} of {found.of} segments were lost behind the queue, in {found.bursts} bursts or by themselves"
-    )
-    return [said, *(f"{key} = {value:g}" for key, value in found.keys.items())]
+    keys = unless if found is None else {**unless, **found.keys}
+    said = [] if found is None else [f"# {found.lost} of {found.of} segments were lost behind the queue"]
+    return [*said, *(f"{key} = {value:g}" for key, value in keys.items())]
 
 
 def _delay(done: Learnt) -> list[str]:
