@@ -1,5 +1,9 @@
 //! Scenarios: what is read, what is refused and where, and that no text makes the reader panic.
 
+#[path = "shared/processor.rs"]
+mod processor;
+
+use processor::processor_time;
 use proptest::prelude::*;
 use sluicegate_lab::results::{Cells, summary, tables};
 use sluicegate_lab::{Scenario, ScenarioError};
@@ -254,7 +258,7 @@ fn a_set_gives_one_value() {
 
 #[test]
 fn long_texts_are_answered_at_once() {
-    let begun = std::time::Instant::now();
+    let begun = processor_time();
     let deep = vec!["a"; 1_000_000].join(".");
     assert!(refusal(SMALL, &[(&deep, "1")]).ends_with("must have at most 80 parts, not 1000000"));
     let long = "a".repeat(1_000_000);
@@ -262,7 +266,9 @@ fn long_texts_are_answered_at_once() {
     let keys: String = (0..50_000).map(|n| format!("a{n} = 1\n")).collect();
     let place = format!("small.toml:{}: run.a0: no such key", SMALL.lines().count() + 1);
     assert!(refusal(&format!("{SMALL}{keys}"), &[]).starts_with(&place));
-    assert!(begun.elapsed().as_secs_f64() < 1.0, "{:?}", begun.elapsed());
+    if let (Some(begun), Some(now)) = (begun, processor_time()) {
+        assert!((now - begun).as_secs_f64() < 1.0, "{:?}", now - begun);
+    }
 }
 
 /// What brings the papers' hosts along, where Linux's are asked for.
