@@ -25,17 +25,22 @@ pub struct Part {
 /// The rate of the bottleneck: a home's download.
 pub const RATE: Rate = Rate(20_000_000);
 
-/// Runs the pair beside a TCP flow for a minute, the first ten seconds not counted: 20 Mbit/s with 20 ms each way, under this
-/// discipline with its defaults.
+/// Runs the pair beside a TCP flow for a minute.
 pub fn run(discipline: &str, pair: EndpointPair, seed: u64) -> Result<Outcome, Box<dyn Error>> {
+    run_for(60, discipline, pair, seed)
+}
+
+/// Runs the pair beside a TCP flow for so many seconds, the first sixth not counted: 20 Mbit/s with 20 ms each way, under this
+/// discipline with its defaults.
+pub fn run_for(seconds: u64, discipline: &str, pair: EndpointPair, seed: u64) -> Result<Outcome, Box<dyn Error>> {
     let mut network = NetworkBuilder::new();
     let delay = Span::from_millis(20);
     let link = network.link("bottleneck", RATE, delay).discipline(discipline, &[]).id();
     let back = network.line("back", Rate(1_000_000_000), delay).id();
     network.flow(pair).path([link]).return_path([back]);
     network.flow(Host::new(&TcpParams::of(ProfileName::Linux))).path([link]).return_path([back]);
-    let network = network.duration(Span::from_secs(60)).warmup(Span::from_secs(10)).seed(seed).packets(400_000);
-    let mut sim = Sim::new(network.build()?);
+    let network = network.duration(Span::from_secs(seconds)).warmup(Span::from_secs(seconds / 6));
+    let mut sim = Sim::new(network.seed(seed).packets(400_000).build()?);
     while sim.advance(100_000) {}
     Ok(sim.finish())
 }

@@ -4,7 +4,7 @@
 #[path = "../examples/quic_beside_tcp.rs"]
 mod example;
 
-use sluicegate_adapters::beside::{Part, pairs, parts, rows, run};
+use sluicegate_adapters::beside::{Part, pairs, parts, rows, run, run_for};
 use sluicegate_adapters::quic::{self, Control};
 use sluicegate_adapters::small_tcp;
 use sluicegate_adapters::sockets::drive;
@@ -103,7 +103,7 @@ fn packets(outcome: &Outcome) -> String {
 #[test]
 fn the_same_seed_gives_the_same_packets() {
     for pair in pairs() {
-        let once = |seed| packets(&run("dualpi2", pair.clone(), seed).unwrap());
+        let once = |seed| packets(&run_for(6, "dualpi2", pair.clone(), seed).unwrap());
         assert!(once(1) == once(1), "{pair:?}");
     }
 }
