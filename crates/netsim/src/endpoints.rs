@@ -12,7 +12,7 @@ use crate::counters::FlowTotals;
 use crate::engine::{Engine, Event, PacketEvent};
 use crate::network::headers::Headers;
 use crate::network::packet::{End, Header, NONE, PAIRS, SimPacket, owner};
-use crate::network::{Network, Observer, Shared, go_on};
+use crate::network::{MANY, Network, Observer, Shared, go_on};
 use crate::plan::{FlowPlan, LineName, Plan};
 use crate::source::SourcePlan;
 use crate::source::endpoint::UDP_HEADERS;
@@ -101,7 +101,7 @@ impl Endpoints {
             network.engine.push(flow.start + first, Event::Source(at as u32), at as u64);
             flows.push(state);
         }
-        let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= prefetch::MANY);
+        let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= MANY);
         let plans = std::mem::take(&mut plan.flows).into();
         let (resting, horizon) = (BTreeSet::new(), Time::ZERO);
         let before = Vec::new();

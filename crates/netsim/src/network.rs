@@ -26,6 +26,10 @@ use sluicegate_port::Port;
 use sluicegate_tcp::Segment;
 use std::ops::{Deref, DerefMut};
 
+/// How many flows are many: what each has is no longer in the cache when its next packet comes, and packets of others come between
+/// those that one sends back to back.
+pub const MANY: usize = 256;
+
 /// Sees each packet that a link or line has sent, with the whole of its segment, when its last bit is out.
 pub type Observer = Box<dyn FnMut(Time, &SimPacket, &Segment) + Send>;
 
@@ -87,7 +91,7 @@ impl Network {
     /// The network of this plan, whose links it takes, without a packet.
     #[must_use]
     pub fn new(plan: &mut Plan) -> Network {
-        let mut engine = Engine::new(plan.links.len(), bucket(plan), reach(plan));
+        let mut engine = Engine::new(plan.links.len(), bucket(plan), reach(plan), plan.flows.len() >= MANY);
         let shared = plan.lines.len();
         lay_wires(plan);
         let (packets, paths) = (PacketPool::with_capacity(in_flight(plan)), Paths::new(plan, shared));

@@ -13,9 +13,6 @@ use std::mem::{offset_of, size_of};
 use std::ops::Range;
 use std::slice;
 
-/// From how many flows on it pays.
-pub const MANY: usize = 256;
-
 /// How many places of a lane ahead packets are fetched, then what they are about, and at last what that refers to.
 const STEPS: [usize; 3] = [20, 14, 8];
 

@@ -98,8 +98,8 @@ struct Lane {
 const NONE_FOLLOWS: (u64, u32) = (u64::MAX, u32::MAX);
 
 impl Lane {
-    fn new(blocks: &mut Blocks) -> Lane {
-        let place = blocks.take(NONE);
+    /// An empty one, in the block that begins there.
+    fn new(place: usize) -> Lane {
         Lane { head: Entry::NONE, last: NONE_FOLLOWS, first: place, end: place }
     }
 
@@ -107,6 +107,12 @@ impl Lane {
     #[inline(always)]
     fn is_out_of_order(&self, entry: &Entry) -> bool {
         entry.time <= self.last.0 && (entry.time, entry.owner) < self.last
+    }
+
+    /// Whether a packet would come last.
+    #[inline(always)]
+    fn takes(&self, entry: &Entry) -> bool {
+        self.head.time == u64::MAX || !self.is_out_of_order(entry)
     }
 
     /// Adds a packet, behind all of its owner at the same time; false when its place is too far from the end, and it has not
@@ -227,8 +233,9 @@ impl Lane {
     }
 }
 
-/// How many lanes there are for one kind of event.
-const LANES: usize = 3;
+/// How many lanes there are for one kind of event, and how many of them are used with few flows.
+const LANES: usize = 8;
+const FEW: usize = 3;
 
 /// Packets of one kind of event in some lanes, as in patience sorting: each goes to the first lane where it comes last. One is
 /// enough for packets that are known in the order in which they come. What is sent back to back by one of many hosts, what is
@@ -236,6 +243,8 @@ const LANES: usize = 3;
 #[derive(Debug)]
 pub struct Lanes {
     lanes: [Lane; LANES],
+    /// Whether all of them are used.
+    many: bool,
     /// Which lane has the first packet.
     first: usize,
     /// Whether no lane but the first has any, which is so mostly.
@@ -243,9 +252,10 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// None.
-    pub fn new(blocks: &mut Blocks) -> Lanes {
-        Lanes { lanes: array::from_fn(|_| Lane::new(blocks)), first: 0, alone: false }
+    /// None, for the packets of few flows or of `many`.
+    pub fn new(many: bool, blocks: &mut Blocks) -> Lanes {
+        let lanes = array::from_fn(|at| Lane::new(if many || at < FEW { blocks.take(NONE) } else { 0 }));
+        Lanes { lanes, many, first: 0, alone: false }
     }
 
     /// Adds a packet that comes last in the first lane, and not first of all. False, and nothing is done, if it does not.
@@ -268,8 +278,11 @@ impl Lanes {
 
     /// As [`Lane::push`].
     pub fn push(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
-        let takes = |lane: &Lane| lane.head.time == u64::MAX || !lane.is_out_of_order(&entry);
-        let at = self.lanes.iter().position(takes).unwrap_or(LANES - 1);
+        let at = match self.lanes[..FEW].iter().position(|lane| lane.takes(&entry)) {
+            Some(at) => at,
+            None if self.many => self.lane_of_all(&entry),
+            None => FEW - 1,
+        };
         if !self.lanes[at].push(entry, blocks) {
             return false;
         }
@@ -277,11 +290,30 @@ impl Lanes {
         true
     }
 
+    /// The lane of a packet that none of the first ones takes.
+    #[inline(never)]
+    fn lane_of_all(&self, entry: &Entry) -> usize {
+        (FEW..LANES).find(|at| self.lanes[*at].takes(entry)).unwrap_or(LANES - 1)
+    }
+
     #[inline(always)]
     fn find_first(&mut self) {
+        if self.many {
+            return self.find_among_all();
+        }
+        self.find_among(FEW);
+    }
+
+    #[inline(never)]
+    fn find_among_all(&mut self) {
+        self.find_among(LANES);
+    }
+
+    #[inline(always)]
+    fn find_among(&mut self, lanes: usize) {
         self.first = 0;
-        self.alone = self.lanes[1..].iter().all(|lane| lane.head.time == u64::MAX);
-        for at in 1..LANES {
+        self.alone = self.lanes[1..lanes].iter().all(|lane| lane.head.time == u64::MAX);
+        for at in 1..lanes {
             if self.lanes[at].head.precedes(&self.lanes[self.first].head) {
                 self.first = at;
             }
@@ -335,7 +367,7 @@ mod tests {
     #[test]
     fn holds_a_sorted_list_of_what_comes_near_its_end() {
         let mut blocks = Blocks::default();
-        let (mut lane, mut expected, mut rng) = (Lane::new(&mut blocks), Vec::new(), Stream::new(1, "lane"));
+        let (mut lane, mut expected, mut rng) = (Lane::new(blocks.take(NONE)), Vec::new(), Stream::new(1, "lane"));
         let (mut refused, mut inserted) = (0, 0);
         for number in 0..100_000u32 {
             // It grows for a while, and then shrinks.
