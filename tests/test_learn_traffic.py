@@ -308,6 +308,22 @@ def test_the_large_object_of_a_web_user_is_no_transfer(tmp_path: Path) -> None:
     assert "< 400000" in done.groups[0].vectors
 
 
+def test_transfers_that_a_flood_leaves_little_are_transfers_all_the_same(tmp_path: Path) -> None:
+    """Twenty beside a flood: hardly one carries 300 kB in 20 s. What is short stays an exchange."""
+    scenario = """
+        network = { rate = "4 Mbit/s", delay = "10 ms" }
+        queue = { limit = 100 }
+        flows = [
+            { name = "slow", kind = "tcp", count = 20 },
+            { name = "flood", kind = "udp", rate = "3 Mbit/s" },
+            { name = "page", kind = "tcp", size = "8 kB", start = "1 s" },
+        ]
+        run = { duration = "20 s", warmup = "0 s" }
+    """
+    done = learnt(tmp_path, scenario)
+    assert {group.name: group.count for group in done.groups if group.kind != "udp"} == {"downloads": 20, "web": 1}
+
+
 def test_memory_stays_small_however_many_connections_there_are(tmp_path: Path) -> None:
     """60,000 connections of four packets: 196 MiB, with what Python and Polars take alone; 267 before they were kept in
     arrays."""

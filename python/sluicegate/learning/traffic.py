@@ -17,6 +17,10 @@ BULK = 300_000
 """Bytes in one direction from which a connection of TCP is a transfer; below, and where ends take turns, it is
 exchanges."""
 
+SLOW, LASTING_NS = 30_000, 5e9
+"""The same of one whose packets are spread over half of the capture, and over at least so long: others leave it little
+of the link."""
+
 TURNS = 4
 """How often ends take turns in a transfer at most: opening words, a request, the data."""
 
@@ -143,8 +147,15 @@ def bulk(sums: pl.DataFrame, turns: pl.DataFrame, kinds: dict[int, str]) -> pl.D
 
     known = {"flow": list(kinds), "kind": list(kinds.values())}
 
+    whole_ns = sums.select(pl.col("last").max() - pl.col("first").min()).item() or 0
+    long = max(LASTING_NS, whole_ns / 2)
+    # A pause of half of the time between n packets alone would make that much of the mean square of their gaps.
+    spread = (pl.col("last") - pl.col("first") > long) & (pl.col("gap_deviation") ** 2 + 1 < pl.col("packets") / 4)
+    slow = spread & (pl.col("data") >= SLOW) & (pl.col("most") >= LEAST_FULL)
     # Of very many connections few are left at once.
-    tcp = sums.filter(pl.col("protocol") == 6, pl.col("data") >= BULK).join(turns, on="flow", maintain_order="left")
+    tcp = sums.filter(pl.col("protocol") == 6, (pl.col("data") >= BULK) | slow).join(
+        turns, on="flow", maintain_order="left"
+    )
     return (
         tcp.filter(pl.col("data") == pl.col("data").max().over("flow"), pl.col("turns") <= TURNS)
         .with_columns(
