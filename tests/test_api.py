@@ -97,7 +97,7 @@ def test_a_value_of_no_kind_that_a_scenario_knows_is_named() -> None:
     ids=["queue", "flows", "disciplines"],
 )
 def test_a_class_where_an_object_is_wanted_is_told_so(call: Callable[[], object], message: str) -> None:
-    """Issue 16, point 11: `queue=sg.Choke`."""
+    """`queue=sg.Choke`."""
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value).endswith(message)
@@ -144,7 +144,7 @@ def test_a_class_where_an_object_is_wanted_is_told_so(call: Callable[[], object]
     ],
 )
 def test_errors_speak_of_arguments_and_never_of_options(call: Callable[[], object], message: str) -> None:
-    """Issue 16, point 11: errors of Python calls spoke of `--over`."""
+    """Errors of Python calls spoke of `--over`."""
     with pytest.raises(sg.ScenarioError) as caught:
         call()
     assert str(caught.value) == message
@@ -152,7 +152,7 @@ def test_errors_speak_of_arguments_and_never_of_options(call: Callable[[], objec
 
 
 def test_a_key_that_does_nothing_is_warned_of(small: Path) -> None:
-    """Issue 16, point 11: `max_th` under `[queue]` with a discipline that has none."""
+    """`max_th` under `[queue]` with a discipline that has none."""
     small.write_text(small.read_text().replace('"choke"', '"drop_tail"'))
     for call in (lambda: sg.check(small), lambda: sg.run(small, sets={"run.duration": "2 s", "run.warmup": "1 s"})):
         with pytest.warns(sg.ScenarioWarning) as told:
@@ -185,7 +185,7 @@ def test_a_key_is_warned_of_when_it_does_nothing_anywhere(call: Callable[[object
 
 
 def test_theory_is_there_without_being_imported() -> None:
-    """Issue 16, point 11: `sg.theory` failed until imported."""
+    """`sg.theory` failed until imported."""
     script = "import sluicegate as sg; print(sg.theory.choke.PEAK_SHARE, sg.theory.red.__name__, 'theory' in dir(sg))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True)
     share, *rest = done.stdout.split()

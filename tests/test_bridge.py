@@ -480,7 +480,7 @@ def test_an_interface_that_goes_ends_it_and_not_its_results(between: Between, tm
 
 @real
 def test_flows_inside_pppoe_are_told_apart_and_marked(between: Between, tmp_path: Path) -> None:
-    """Issue 40, point 16: a call inside PPPoE waited behind everything else, and nothing could be marked."""
+    """A call inside PPPoE waited behind everything else, and nothing could be marked."""
     with between.bridge("--rate", "1 Mbit/s", "--queue", "fq_codel", "-o", "out"):
         receiver = between.python("c", SESSION, "receive")
         assert receiver.stdout is not None

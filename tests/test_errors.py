@@ -214,7 +214,7 @@ def test_a_blocked_result_is_told_before_the_work(sluicegate: Program, small: Pa
 
 
 def test_a_summary_of_somebody_elses_is_not_replaced(sluicegate: Program, small: Path, tmp_path: Path) -> None:
-    """Issue 16, point 11: a `summary.json` that is not ours was replaced without a word."""
+    """A `summary.json` that is not ours was replaced without a word."""
     for name in ("summary.json", "checks.json"):
         for text in ('{"version": "1.0", "name": "mine"}', "[1, 2]", "no JSON"):
             out = tmp_path / "out"
@@ -258,7 +258,7 @@ def test_every_command_replaces_what_every_command_wrote(sluicegate: Program, sm
 
 
 def test_a_key_that_does_nothing_is_warned_of_unless_quiet(sluicegate: Program, small: Path) -> None:
-    """Issue 16, point 11: `max_th` under `[queue]` with a discipline that has none."""
+    """`max_th` under `[queue]` with a discipline that has none."""
     short = ["--set", "run.duration=3 s"]
     target = ["--set", "queue.target=5 ms"]
     warning = "warning: --set queue.target: choke has no such key; it does nothing\n"

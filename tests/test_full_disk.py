@@ -1,4 +1,4 @@
-"""Issue 16, point 11: a full disk is one line with the path and the cause, exit code 2, and nothing half-written.
+"""A full disk is one line with the path and the cause, exit code 2, and nothing half-written.
 
 The limit of a process on the size of files stands for the disk: writing fails in the same calls, with "File too large".
 Where a small file system can be mounted, it is really full.

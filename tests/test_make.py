@@ -55,7 +55,7 @@ def to_build(tree: Path) -> bool:
     ("during", "saved"), [("--editable", "crates/one/src/lib.rs"), ("--requirement", "requirements.lock")]
 )
 def test_a_file_saved_while_it_is_built_is_built_the_next_time(tree: Path, during: str, saved: str) -> None:
-    """Issue 16, point 11: the stamp was made after the build, so that the file was taken as built."""
+    """The stamp was made after the build, so that the file was taken as built."""
     assert make(tree, saved, during) == 0
     assert to_build(tree)
     assert make(tree) == 0

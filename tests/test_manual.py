@@ -272,7 +272,7 @@ def test_tc_knows_these_words() -> None:
 
 
 def test_tcs_times_of_sfb_are_milliseconds() -> None:
-    """Issue 16, point 11: the template gave seconds. Numbers go to the kernel as they are written."""
+    """The template gave seconds. Numbers go to the kernel as they are written."""
     [sfb] = [each for each in json.loads(_core.declarations())["disciplines"] if each["name"] == "sfb"]
     assert sfb["tc"].endswith("rehash MILLISECONDS db MILLISECONDS")
     if lacking := missing("tc", "strace", "unshare"):

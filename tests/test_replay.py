@@ -112,7 +112,7 @@ def test_the_tables_have_the_declared_columns_and_the_manual_defines_them() -> N
 
 
 def test_what_a_replay_does_not_have_is_no_attribute() -> None:
-    """Issue 16, point 11: `hasattr(replay, "queue")` raised KeyError."""
+    """`hasattr(replay, "queue")` raised KeyError."""
     done = sg.replay(DUMBBELL, rate="10 Gbit/s")
     assert (hasattr(done, "flows"), hasattr(done, "links"), hasattr(done, "queue")) == (True, True, True)
     assert not hasattr(done, "flow_series")
@@ -278,7 +278,7 @@ def test_what_is_asked_wrongly_is_answered(sluicegate: Program, arguments: list[
     assert done.stderr.count("\n") == 1
 
 
-# --- what captures of real machines hold: issue 40, points 16, 17, 19 -----------------------------
+# --- what captures of real machines hold ----------------------------------------------------------
 
 
 def datagram(port: int, payload: int, ecn: int = 0) -> bytes:

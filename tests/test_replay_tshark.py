@@ -179,7 +179,7 @@ SAID = {"seq": "tcp.seq_raw", "len": "tcp.len", "flags": "tcp.flags", "window": 
 
 @needs_tshark
 def test_captures_of_linux_hosts_say_what_was_on_the_wire(tmp_path: Path) -> None:
-    """Issue 40, point 14: no timestamps, no PSH, the greatest window for the announced one, SACK for CUBIC only."""
+    """No timestamps, no PSH, the greatest window for the announced one, SACK for CUBIC only."""
     there, back = tmp_path / "there.pcapng", tmp_path / "back.pcapng"
     network = sg.dumbbell(rate="10 Mbit/s", delay="10 ms", queue=sg.Red(min_th=5, max_th=15, action="mark", limit=40))
     flows = [sg.Tcp(profile="linux", algorithm=name, size="400 kB") for name in LINUX]

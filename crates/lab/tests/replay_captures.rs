@@ -14,7 +14,7 @@ fn call_and_bulk() -> Vec<(u64, Vec<u8>)> {
     packets
 }
 
-/// Issue 40, point 16: behind PPPoE, MPLS or PPP all was one flow without ECN: the call waited a second.
+/// Behind PPPoE, MPLS or PPP all was one flow without ECN: the call waited a second.
 #[test]
 fn flows_inside_pppoe_mpls_and_ppp_meet_what_they_meet_without() {
     let plain = call_and_bulk();
@@ -96,7 +96,7 @@ fn what_stays_opaque_is_told_with_its_share() {
     }
 }
 
-/// Issue 40, point 17: what a host has merged was one packet, and waited as one.
+/// What a host has merged was one packet, and waited as one.
 #[test]
 fn packets_that_a_host_has_merged_are_split_at_the_mtu() {
     let whole = segment(14_600, false);

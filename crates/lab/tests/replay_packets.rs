@@ -81,7 +81,7 @@ fn every_link_layer_is_unwrapped() {
     }
 }
 
-/// Issue 40, point 16: what Linux's flow dissector looks into. All of these were one flow.
+/// What Linux's flow dissector looks into. All of these were one flow.
 #[test]
 fn what_lies_around_ip_is_looked_into() {
     let (four, six) = (udp4(100), udp6(100));

@@ -28,7 +28,7 @@ fn counts(done: &Done) -> ([u64; 4], bool) {
     ([link[0], link[1], of("jumps"), of("skipped_packets")], capture["times_kept"].as_bool().unwrap())
 }
 
-/// Issue 40, point 19: all that followed arrived at once, 94.8 % of it lost, where nothing was.
+/// All that followed arrived at once, 94.8 % of it lost, where nothing was.
 #[test]
 fn one_time_that_lies_ahead_is_an_error_or_left_out() {
     for (ahead, number) in [(500, 501), (0, 1), (999, 1000)] {

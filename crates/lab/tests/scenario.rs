@@ -118,7 +118,7 @@ fn a_key_that_only_another_discipline_has_is_refused_in_the_shared_table() {
     assert!(refusal(SMALL, &[("queue.s", "soon")]).starts_with("sets: queue.s = \"soon\": must be"));
 }
 
-/// Issue 16, point 11: `max_th` under `[queue]` with a discipline that has none did nothing without a word.
+/// `max_th` under `[queue]` with a discipline that has none did nothing without a word.
 #[test]
 fn a_shared_key_that_the_discipline_does_not_have_is_noted() {
     let unused = |text: &str, sets: &[(&str, &str)]| {

@@ -118,7 +118,7 @@ fn host(address: IpAddr) -> u64 {
 mod tests {
     use super::*;
 
-    /// Issue 40, point 16: all of PPPoE was one flow, and could not be marked.
+    /// All of PPPoE was one flow, and could not be marked.
     #[test]
     fn flows_inside_pppoe_are_told_apart_and_can_be_marked() {
         let mut tuples = Tuples::new(["up".to_owned(), "down".to_owned()], 1, 100);

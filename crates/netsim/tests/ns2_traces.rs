@@ -114,7 +114,7 @@ fn random_losses_of_vegas_in_small_and_large_windows() {
     }));
 }
 
-/// Issue 16, point 5: ns-2 takes the mean of a round's measurements, and so leaves slow start at another window than when one
+/// ns-2 takes the mean of a round's measurements, and so leaves slow start at another window than when one
 /// segment is timed (200 packets then take 2.279 s).
 #[test]
 fn vegas_leaves_slow_start_when_ns2_does() {

@@ -122,7 +122,7 @@ fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     (mean, values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0))
 }
 
-/// Issue 19, point 2: the same flows in another order give the same statistics. Their random streams are keyed by their index,
+/// The same flows in another order give the same statistics. Their random streams are keyed by their index,
 /// so that single runs differ, and means over seeds are compared: for each flow what it delivered, for each link what it
 /// dropped and how long packets waited.
 ///

@@ -169,7 +169,7 @@ fn flows_and_link_tell_the_same_story() {
     assert!(outcome.flows.iter().all(|flow| flow.totals.delivered[0] > 0));
 }
 
-/// Issue 16, point 11: what is lost in the measured window may have arrived before it, and was counted with the losses
+/// What is lost in the measured window may have arrived before it, and was counted with the losses
 /// of the window's arrivals: "loss 107.8 %".
 #[test]
 fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_as_lost() {
