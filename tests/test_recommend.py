@@ -69,7 +69,7 @@ def office(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def advised(tmp_path_factory: pytest.TempPathFactory) -> sg.Recommendation:
-    """Web users on a fast line with the disciplines of Linux, short."""
+    """The office with the disciplines of Linux, short."""
     path = tmp_path_factory.mktemp("office") / "office.toml"
     path.write_text(OFFICE)
     return sg.recommend(path, deployable="linux", seeds=3)
