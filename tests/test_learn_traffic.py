@@ -324,6 +324,24 @@ def test_transfers_that_a_flood_leaves_little_are_transfers_all_the_same(tmp_pat
     assert {group.name: group.count for group in done.groups if group.kind != "udp"} == {"downloads": 20, "web": 1}
 
 
+@pytest.mark.parametrize("again", [0, 5])
+def test_small_writes_now_and_then_are_a_transfer_only_where_some_came_again(tmp_path: Path, again: int) -> None:
+    """A server pushes 1 kB each 0.5 s, 16 kbit/s, captured behind the queue: it would take the whole link if it were
+    learnt as a sender that always has data. The same with some of which the first was lost before that place."""
+    capture = Capture()
+    out, ports = ("192.168.1.7", "203.0.113.1"), (40000, 443)
+    capture.tcp(1, out, ports, 99, 0, 2)
+    capture.tcp(1.02, out[::-1], ports[::-1], 499, 100, 18)
+    capture.tcp(1.021, out, ports, 100, 500, 24, bytes(300))
+    for at in range(120):
+        # Each tenth one comes after the one that follows it.
+        late = 0.6 if at % 10 == 5 and at < 10 * again else 0
+        capture.tcp(1.05 + at / 2 + late, out[::-1], ports[::-1], 500 + 1000 * at, 400, 24, bytes(1000))
+        capture.tcp(1.0501 + at / 2 + late, out, ports, 400, 1500 + 1000 * at, 16)
+    done = learn(capture.write(tmp_path / "host.pcap"), inside=["192.168.0.0/16"])
+    assert [group.name for group in done.groups] == ["downloads" if again else "web"]
+
+
 def test_memory_stays_small_however_many_connections_there_are(tmp_path: Path) -> None:
     """60,000 connections of four packets: 196 MiB, with what Python and Polars take alone; 267 before they were kept in
     arrays."""

@@ -17,9 +17,10 @@ BULK = 300_000
 """Bytes in one direction from which a connection of TCP is a transfer; below, and where ends take turns, it is
 exchanges."""
 
-SLOW, LASTING_NS = 30_000, 5e9
-"""The same of one whose packets are spread over half of the capture, and over at least so long: others leave it little
-of the link."""
+SLOW, LASTING_NS, AGAIN = 30_000, 5e9, 3
+"""The same of one whose packets are spread over half of the capture, and over at least so long, and of which at least
+so many came again: others leave it little of the link. An application that writes a little now and then loses nothing
+where there is room."""
 
 TURNS = 4
 """How often ends take turns in a transfer at most: opening words, a request, the data."""
@@ -93,6 +94,8 @@ def totals(packets: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     gap = pl.col("time_ns").diff().cast(pl.Float64)
+    # By how much sequence numbers of data go on, which wrap: what does not go on was sent again.
+    on = pl.col("seq").filter(pl.col("payload_bytes") > 0).cast(pl.Int64).diff() % 2**32
     return packets.group_by("flow", "down", maintain_order=True).agg(
         protocol=pl.col("protocol").first(),
         packets=pl.len(),
@@ -103,6 +106,7 @@ def totals(packets: pl.DataFrame) -> pl.DataFrame:
         least=pl.col("bytes").min(),
         most=pl.col("bytes").max(),
         gaps_squared=(gap * gap).sum(),
+        again=((on == 0) | (on > 2**31)).sum(),
         dscp=pl.col("dscp").mode().min(),
         ecn=(pl.col("ecn").fill_null(0) > 0).any(),
         syn=(pl.col("flags").fill_null(0) & 2 > 0).any(),
@@ -124,7 +128,7 @@ def joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
         .group_by(key, maintain_order=True)
         .agg(
             pl.col("protocol").first(),
-            pl.col("packets", "bytes", "data", "gaps_squared").sum(),
+            pl.col("packets", "bytes", "data", "gaps_squared", "again").sum(),
             pl.col("first").min(),
             pl.col("last").max(),
             pl.col("least").min(),
@@ -151,7 +155,7 @@ def bulk(sums: pl.DataFrame, turns: pl.DataFrame, kinds: dict[int, str]) -> pl.D
     long = max(LASTING_NS, whole_ns / 2)
     # A pause of half of the time between n packets alone would make that much of the mean square of their gaps.
     spread = (pl.col("last") - pl.col("first") > long) & (pl.col("gap_deviation") ** 2 + 1 < pl.col("packets") / 4)
-    slow = spread & (pl.col("data") >= SLOW) & (pl.col("most") >= LEAST_FULL)
+    slow = spread & (pl.col("data") >= SLOW) & (pl.col("most") >= LEAST_FULL) & (pl.col("again") >= AGAIN)
     # Of very many connections few are left at once.
     tcp = sums.filter(pl.col("protocol") == 6, (pl.col("data") >= BULK) | slow).join(
         turns, on="flow", maintain_order="left"
