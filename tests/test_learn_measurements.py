@@ -263,16 +263,16 @@ def merged(*found: Any) -> Any:
 
 
 def test_each_number_of_the_scenario_is_from_a_file(tmp_path: Path) -> None:
-    """A test cannot be faster than the line, nor a round trip shorter than the path."""
+    """The slowest test counts, since a shaper above the line's rate does nothing, and the shortest round trip."""
     measured = readings(("down", 80e6, False), ("down", 78e6, False), ("up", 18e6, False), ("rtt", 19.0, False),
                         ("rtt", 23.0, False), ("queue up", 320.0, False))  # fmt: skip
     done = from_measurements(measured, access="fibre")
     resolved = sg.check(done.text)
-    assert resolved["network"]["rate"] == "82020 kbit/s", "with Ethernet's framing: 1538 for 1500 bytes"
+    assert resolved["network"]["rate"] == "79970 kbit/s", "with Ethernet's framing: 1538 for 1500 bytes"
     assert resolved["network"]["delay"] == "9250 us", "half of 19 ms, less half a millisecond for grants"
     assert 'limit = "320 ms"' in done.text
     assert done.unknown == []
-    assert "down: 82.02 Mbit/s, from f (said), with headers and framing" in done.text
+    assert "down: 79.97 Mbit/s, from f (said), with headers and framing" in done.text
 
 
 def test_what_is_not_known_is_said_with_its_range_and_recommend_reads_it(tmp_path: Path) -> None:
@@ -282,6 +282,45 @@ def test_what_is_not_known_is_said_with_its_range_and_recommend_reads_it(tmp_pat
     assert (found["network.reverse.rate"].low, found["network.reverse.rate"].high) == ("12.14 Mbit/s", "18.21 Mbit/s")
     assert (found["queue.drop_tail.limit"].low, found["queue.drop_tail.limit"].high) == ("20 ms", "1000 ms")
     assert found["network.delay"].why.startswith("no round trip was measured")
+    assert found["network.reverse.rate"].value == "12.14 Mbit/s", "the slowest; the fastest ends the range"
+
+
+def test_a_lower_bound_is_the_rate_only_where_nothing_else_is() -> None:
+    """Datagrams that arrived were perhaps all that was sent."""
+    up, bounds = readings(("up", 18e6, False)), readings(("down", 5e6, True), ("down", 9e6, True))
+    assert "down: 9.108 Mbit/s" in from_measurements(merged(up, bounds)).text
+    done = from_measurements(merged(up, bounds, readings(("down", 80e6, False))))
+    assert "down: 80.96 Mbit/s" in done.text
+    assert "network.rate" not in {each.key for each in done.unknown}
+
+
+def pings(*trips: float) -> str:
+    return "".join(f"64 bytes from 192.0.2.1: seq={at} ttl=64 time={trip} ms\n" for at, trip in enumerate(trips))
+
+
+@pytest.mark.parametrize(
+    ("trips", "limit", "low"),
+    [
+        ([17.1, 61.6, 19.6], 250, "44 ms"),  # an idle line, and one reply that was late
+        ([17.1, 400.0, 19.6, 18.0, 17.2], 250, "250 ms"),  # what one reply waited is no more than what is usual
+        ([17.1, 17.3, 217.0, 300.0, 280.0, 310.0, 305.0, 18.0], 293, "293 ms"),  # a transfer in the middle of the log
+    ],
+)
+def test_one_late_ping_is_no_load(trips: list[float], limit: int, low: str, tmp_path: Path) -> None:
+    rates = readings(("down", 80e6, False), ("up", 8e6, False))
+    done = from_measurements(merged(read([put(tmp_path, pings(*trips), "ping.txt")]), rates))
+    unknown = {each.key: each for each in done.unknown}["queue.drop_tail.limit"]
+    assert (unknown.value, unknown.low) == (f"{limit} ms", low)
+    assert f'limit = "{limit} ms"' in done.text
+    assert any("if the line was loaded" in each for each in done.said) is (limit == 250)
+
+
+def test_a_second_idle_log_with_a_late_ping_is_no_load_either(tmp_path: Path) -> None:
+    logs = [put(tmp_path, pings(17.1, 17.3, 17.2), "a.txt"), put(tmp_path, pings(17.4, 90.0, 17.6, 17.9), "b.txt")]
+    [wait] = read(logs).of("queue")
+    assert (wait.file, wait.alone) == ("b.txt", True)
+    [wait] = read([put(tmp_path, pings(200.0), "one.txt")], idle_ms=17.0).of("queue")
+    assert not wait.alone, "all of its replies waited"
 
 
 def test_a_short_wait_is_no_depth_and_a_shaper_hides_the_modem() -> None:

@@ -8,7 +8,19 @@ from dataclasses import dataclass, field
 from .. import _core
 from ..design.access_line import ACCESS, MODEM_BUFFER_MS, access_line, line_rate
 from ..quantities import rate_text
-from .measurements import DOWN, GIVEN, LEAST_OF_PING, QUEUE, QUEUE_DOWN, QUEUE_UP, RTT, UP, Measured, Reading
+from .measurements import (
+    DOWN,
+    GIVEN,
+    LEAST_OF_PING,
+    QUEUE,
+    QUEUE_DOWN,
+    QUEUE_UP,
+    RTT,
+    STANDING_MS,
+    UP,
+    Measured,
+    Reading,
+)
 from .model import Learnt, Unknown
 from .unknown import line
 
@@ -20,9 +32,6 @@ LEAST_MS, MOST_MS = 20, 1000
 
 IDLE = 2
 """Times the usual round trip of a kind of line: what is longer, from one log of ping alone, may be one under load."""
-
-SHORT_MS = 30
-"""Waits below this do not show how much fits in: disciplines with targets of 5 to 20 ms hold the queue there."""
 
 
 @dataclass
@@ -42,7 +51,8 @@ def from_measurements(
     """A scenario of the line. `access` and the numbers of those who use it are as for `access_line`: no measurement
     tells them.
 
-    Raises `ScenarioError` where the rate of a direction is neither measured nor known from a shaper.
+    Raises `ScenarioError` where the rate of a direction is not measured. A shaper's does not stand in for it: nothing
+    says to which direction a device sends.
     """
     if access not in ACCESS:
         raise _core.ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
@@ -85,9 +95,8 @@ MEASURED = "what the line carries, as stated above: a speed test's data with hea
 
 
 def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
-    """The rate of a direction, framing included; None for the usual mean of a line whose rate varies. A test cannot be
-    faster than the line: the fastest counts."""
-    found = sorted(measured.of(way), key=lambda each: -each.value)
+    """The rate of a direction, framing included; None for the usual mean of a line whose rate varies."""
+    found = measured.of(way)
     if not found and way == DOWN and ACCESS[access].mean:
         done.said.append(f"{way}: {ACCESS[access].mean} on average, as {ACCESS[access].about} in the bundled trace")
         return None
@@ -96,18 +105,24 @@ def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
             f"{way}: no measurement has the rate of the {way}load: measure it, or give --{way} "
             f'"{"100" if way == DOWN else "20"} Mbit/s"'
         )
-    best = found[0]
-    rate, double = (line_rate(factor * best.value, access) for factor in (1, 2))
+    best, fastest = _slowest(found), max(found, key=lambda each: each.value)
+    rate = line_rate(best.value, access)
     done.said.append(f"{way}: {rate}, from {_of(best)}, with headers and framing")
-    slow = [each for each in found[1:] if each.value < (1 - APART) * best.value]
     key = "network.rate" if way == DOWN else "network.reverse.rate"
     if best.at_least:
-        done.unknown.append(Unknown(key, rate, rate, double,
+        done.unknown.append(Unknown(key, rate, rate, line_rate(2 * best.value, access),
                                     "what arrived of datagrams is the least that the line carries"))  # fmt: skip
-    elif slow:
-        done.unknown.append(Unknown(key, rate, line_rate(slow[-1].value, access), rate,
-                                    f"tests do not agree: {_of(slow[-1])} had the least"))  # fmt: skip
+    elif best.value < (1 - APART) * fastest.value:
+        done.unknown.append(Unknown(key, rate, rate, line_rate(fastest.value, access),
+                                    f"measurements do not agree: {_of(fastest)} had the most"))  # fmt: skip
     return rate
+
+
+def _slowest(found: Sequence[Reading]) -> Reading:
+    """The rate that counts: the lowest, since lines are slower in the evening, and a shaper above the line's rate does
+    nothing. Of lower bounds alone it is the highest."""
+    whole = [each for each in found if not each.at_least]
+    return min(whole, key=lambda each: each.value) if whole else max(found, key=lambda each: each.value)
 
 
 def _least(done: Line, found: Sequence[Reading]) -> float | None:
@@ -127,7 +142,11 @@ def _of_one_ping(trips: Sequence[Reading]) -> bool:
 
 def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     """What the modem holds in ms, the deeper of both directions, and the reason; None where it is not known."""
-    ways = {quantity: measured.of(quantity) for quantity in (QUEUE_DOWN, QUEUE_UP, QUEUE)}
+    ways = {
+        quantity: [each for each in measured.of(quantity) if not each.alone]
+        for quantity in (QUEUE_DOWN, QUEUE_UP, QUEUE)
+    }
+    late = max((each for each in measured.of(QUEUE) if each.alone), key=lambda one: one.value, default=None)
     most = {quantity: max(each, key=lambda one: one.value) for quantity, each in ways.items() if each}
     told = sum(each.value for quantity, each in most.items() if quantity != QUEUE)
     if QUEUE in most and told and not (most[QUEUE].at_least and most[QUEUE].value > told):
@@ -145,9 +164,16 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     why = ""
     if shaped:
         why = f"a shaper was at work on {shaped[0].device}: what the modem holds behind it did not fill"
+    elif best is None and late is not None:
+        done.said.append(
+            f"waiting, if the line was loaded: at least {late.value:.3g} ms, from {_of(late)}; hardly any other reply "
+            "waited as long, so that it tells no load"
+        )
+        low = f"{min(round(late.value), MODEM_BUFFER_MS)} ms"
+        why = f"{late.file} shows hardly more than one long round trip, as idle lines have, too: ping during a transfer"
     elif best is None:
         why = "nothing was measured under load"
-    elif best.value < SHORT_MS:
+    elif best.value < STANDING_MS:
         why = f"packets waited {best.value:.2g} ms under load: a discipline holds the queue, or the buffer is short"
     if why or best is None:
         done.unknown.append(Unknown(key, f"{MODEM_BUFFER_MS} ms", low, high, why))
@@ -184,9 +210,10 @@ def fill(done: Learnt, measured: Measured) -> None:
         readings = measured.of(RTT) if each.key == "network.delay" else measured.of(DOWN if ways[each.key] else UP)
         if not readings:
             continue
-        best = (min if each.key == "network.delay" else max)(readings, key=lambda one: one.value)
+        best = min(readings, key=lambda one: one.value) if each.key == "network.delay" else _slowest(readings)
         if each.key == "network.delay":
             each.value = each.low = each.high = f"{best.value / 2:.4g} ms"
         else:
-            each.value = each.low = each.high = rate_text(round(best.value))
+            each.value = each.low = rate_text(round(best.value))
+            each.high = rate_text(round(max(reading.value for reading in readings)))
         each.why = f"{each.why}; it is from {_of(best)}"

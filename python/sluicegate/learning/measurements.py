@@ -6,9 +6,9 @@ A file gives readings, each of one quantity. Which program wrote it, its content
 |---|---|
 | `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip of who sends here |
 | Flent, `.flent`, `.flent.gz`, `.flent.bz2` | rates of downloads and uploads in the middle half of the test, round trips before and under load, one-way delays |
-| `ping` | the least round trip; what the longest took beyond the least of all such files |
+| `ping` | the least round trip; what the longest took beyond the least of all such files, and whether others took long, too |
 | `irtt client -o` | the least round trip; one-way delays beyond the least |
-| `tc -s -j qdisc` | the discipline and the rate of a shaper, its drops |
+| `tc -s -j qdisc` | the discipline and the rate of a shaper, its drops: said, and taken for no direction's rate |
 | `networkQuality -c`, `mach rpm` | rates, round trips without load, and under load from the responsiveness |
 
 Rates of data become rates of IP packets (`design.access_line.ip_rate`).
@@ -40,19 +40,23 @@ DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", 
 """Quantities: rates of IP in bit/s; milliseconds of the base round trip, and of waiting under load, down, up, or on
 both ways together."""
 
-LEAST_WAIT_MS = 5.0
-"""A wait below this shows no standing queue: schedulers of hosts and grants of access lines take as long."""
+LEAST_WAIT_MS, STANDING_MS = 5.0, 30.0
+"""A wait below the first shows no standing queue: schedulers of hosts and grants of access lines take as long. One above
+the second does, if a quarter of a log's replies waited so long; below it, a discipline with a target of 5 to 20 ms may
+hold the queue, which does not show how much fits in."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One quantity of one file. `at_least`: whether it is a lower bound. `said`: how it follows from the file."""
+    """One quantity of one file. `at_least`: whether it is a lower bound. `said`: how it follows from the file. `alone`:
+    whether hardly anything else in the file shows it, as where one ping of an idle line was late."""
 
     quantity: str
     value: float
     file: str
     said: str
     at_least: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,11 +84,18 @@ class Measured:
 
 @dataclass(frozen=True)
 class Pings:
-    """The least and the longest round trip of a log of `ping`, in ms."""
+    """Of a log of `ping` the least round trip, the longest, and the one that a quarter of the replies reach, but two of
+    them at the least; in ms."""
 
     least: float
     longest: float
+    quarter: float
     file: str
+
+    def waits(self, least: float) -> bool:
+        """Whether replies waited again and again, beyond this round trip without load."""
+        wait = self.quarter - least
+        return wait > LEAST_WAIT_MS and wait >= min(STANDING_MS, (self.longest - least) / 2)
 
 
 Found = Iterator[Reading | Shaper | Pings]
@@ -119,7 +130,8 @@ def read(files: Sequence[str | Path], idle_ms: float | None = None) -> Measured:
         done.readings.append(Reading(RTT, each.least, each.file, LEAST_OF_PING))
         if each.longest - least > LEAST_WAIT_MS:
             said = "the longest of ping less the least" + ("" if each.least == least else " of all logs")
-            done.readings.append(Reading(QUEUE, each.longest - least, each.file, said, at_least=True))
+            alone = not each.waits(least)
+            done.readings.append(Reading(QUEUE, each.longest - least, each.file, said, at_least=True, alone=alone))
     return done
 
 
@@ -187,7 +199,8 @@ SUMMARY = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/\S+)? = ([\d.]+)/[\d.]+
 
 
 def _ping(text: str, path: Path) -> Found:
-    trips = [float(each) for each in REPLY.findall(text)]
+    replies = sorted(float(each) for each in REPLY.findall(text))
+    trips = list(replies)
     if summary := SUMMARY.search(text):
         trips += [float(summary[1]), float(summary[2])]
     if not trips:
@@ -195,7 +208,8 @@ def _ping(text: str, path: Path) -> Found:
             f"{path}: ping got no answer, or the log is cut before the first: it has neither a reply (time=… ms) nor a "
             "summary (min/avg/max)"
         )
-    yield Pings(min(trips), max(trips), path.name)
+    replies = replies or sorted(trips)
+    yield Pings(min(trips), max(trips), replies[-min(len(replies), max(2, -(-len(replies) // 4)))], path.name)
 
 
 # iperf3 -------------------------------------------------------------------------------------------------------------
