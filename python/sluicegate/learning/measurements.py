@@ -41,9 +41,9 @@ DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", 
 both ways together."""
 
 LEAST_WAIT_MS, STANDING_MS = 5.0, 30.0
-"""A wait below the first shows no standing queue: schedulers of hosts and grants of access lines take as long. One above
-the second does, if a quarter of a log's replies waited so long; below it, a discipline with a target of 5 to 20 ms may
-hold the queue, which does not show how much fits in."""
+"""A wait below the first shows no standing queue: schedulers of hosts and grants of access lines take as long. One
+above the second does, if a quarter of a log's replies waited so long; below it, a discipline with a target of 5 to
+20 ms may hold the queue, which does not show how much fits in."""
 
 
 @dataclass(frozen=True)
