@@ -14,8 +14,9 @@ from conftest import Program
 from test_shell_packets import WHY_NOT as NO_REAL_PACKETS
 
 import sluicegate as sg
-from sluicegate.learning.line import from_measurements
+from sluicegate.learning.line import fill, from_measurements
 from sluicegate.learning.measurements import Reading, is_measurement, read
+from sluicegate.learning.model import Direction, Learnt, Unknown
 from sluicegate.learning.unknown import unknowns
 
 PING = """PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.
@@ -292,6 +293,13 @@ def test_a_lower_bound_is_the_rate_only_where_nothing_else_is() -> None:
     done = from_measurements(merged(up, bounds, readings(("down", 80e6, False))))
     assert "down: 80.96 Mbit/s" in done.text
     assert "network.rate" not in {each.key for each in done.unknown}
+
+
+def test_beside_captures_the_slowest_test_counts_too() -> None:
+    unknown = Unknown("network.rate", "4 Mbit/s", "1 Mbit/s", "20 Mbit/s", "packets hardly ever waited")
+    learnt = Learnt(1.0, Direction(True, 1), Direction(False, 1), {}, [], unknown=[unknown])
+    fill(learnt, readings(("down", 80e6, False), ("down", 60e6, False), ("up", 9e6, False)))
+    assert (unknown.value, unknown.low, unknown.high) == ("60 Mbit/s", "60 Mbit/s", "80 Mbit/s")
 
 
 def pings(*trips: float) -> str:
