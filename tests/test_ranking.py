@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.experiments.compare import Comparison
+from sluicegate.experiments.engine import LARGEST_SEED
 from sluicegate.experiments.ranking import distinctions, ranking
-from sluicegate.experiments.undecided import joined, undecided
+from sluicegate.experiments.undecided import further, joined, undecided
 from sluicegate.goals import Goal, Known
 from sluicegate.goals import goals as parsed
 
@@ -175,22 +176,38 @@ def test_without_a_tolerance_the_intervals_alone_decide(
     ]
 
 
-def test_more_seeds_are_run_of_what_is_close_and_of_nothing_else() -> None:
+def test_more_seeds_are_run_of_all_that_may_be_best_where_one_is_close() -> None:
     delay, used = "voip p99 below 30 ms", "utilisation above 95 %"
     done = compared(
         voip_delay_p99_ns={"a": [10e6, 10e6, 10e6], "b": [29e6, 30e6, 31.5e6], "c": [90e6, 91e6, 92e6]},
         utilisation={"a": [0.99] * 3, "b": [0.98] * 3, "c": [0.99] * 3},
     )
-    assert undecided(done, goals(delay, used), []) == ["b"], "its interval contains the bound; c misses it for certain"
+    assert undecided(done, goals(delay, used), []) == ["a", "b"], "b's contains the bound; c misses it"
     assert undecided(done, goals(used), []) == [], "all keep it"
     # Of goals without a bound: whether the difference is more than the tolerance.
     least = "voip p99 least within 10 %"
     close = compared(voip_delay_p99_ns={"a": [10e6] * 3, "b": [10.5e6, 11e6, 11.6e6], "c": [20e6, 21e6, 22e6]})
     assert undecided(close, goals(least), []) == ["a", "b"]
+    level = compared(voip_delay_p99_ns={"a": [10e6] * 3, "b": [10.5e6, 11e6, 11.6e6], "d": [10e6] * 3, "c": [20e6] * 3})
+    assert undecided(level, goals(least), []) == ["a", "b", "d"], "a few runs of d may lack what is rare"
     told = compared(voip_delay_p99_ns={"a": [10e6] * 3, "b": [10.1e6] * 3, "c": [20e6, 21e6, 22e6]})
     assert undecided(told, goals(least), []) == []
     one = compared(voip_delay_p99_ns={"a": [10e6], "b": [10.9e6]})
     assert undecided(one, goals(least), []) == [], "one seed has no interval"
+
+
+def test_what_is_worse_in_a_later_goal_may_be_best_while_an_earlier_one_is_open() -> None:
+    done = compared(
+        voip_delay_p99_ns={"a": [10e6] * 3, "b": [10.5e6, 11e6, 11.6e6]}, utilisation={"a": [0.5] * 3, "b": [0.99] * 3}
+    )
+    assert undecided(done, goals("voip p99 least within 10 %", "utilisation most"), []) == ["a", "b"]
+
+
+def test_further_seeds_are_none_of_the_first() -> None:
+    assert further([1, 2, 3, 4, 5]) == list(range(6, 21))
+    assert further([0, 1, 2]) == list(range(3, 12))
+    assert further([7]) == [8, 9, 10]
+    assert further([1, LARGEST_SEED - 2]) == [LARGEST_SEED - 1, LARGEST_SEED], "there are no larger ones"
 
 
 def test_further_seeds_count_for_those_that_have_them() -> None:

@@ -596,6 +596,14 @@ def test_runs_are_kept_and_goals_change_none(office: Path, tmp_path: Path) -> No
     assert len(counted) == 4
 
 
+def test_further_seeds_of_what_is_close_are_none_of_those_that_ran(office: Path) -> None:
+    """With a tolerance as small as this, and as few seeds, no two disciplines are told apart."""
+    done = sg.recommend(office, goals=["utilisation most within 0.001 %"], disciplines="drop_tail,codel",
+                        seeds=[0, 1], sets={"run.duration": "5 s", "run.warmup": "1 s"})  # fmt: skip
+    assert done.comparison.summary["further_seeds"] == {key: list(range(2, 8)) for key in ("drop_tail", "codel")}
+    assert done.comparison.mean("codel", "utilisation")["seeds"] == 8
+
+
 def test_the_page_names_the_interface_that_was_asked_for(sluicegate: Program, office: Path, tmp_path: Path) -> None:
     short = ["--seeds", "1", "--disciplines", "drop_tail,fq_codel", "--set", "run.duration=5 s", "--quiet"]
     assert sluicegate("recommend", office, *short, "--dev", "eth7", "-o", tmp_path / "out").returncode == 0

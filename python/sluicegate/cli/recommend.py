@@ -106,7 +106,7 @@ def recommend(
             min=1,
             max=MOST_SEEDS,
             metavar="N",
-            help="Run each discipline with seeds 1 to N, and those that are close with up to four times as many.",
+            help="Run each discipline with seeds 1 to N; where some are close, all that may be best with 4 N.",
         ),
     ] = 5,
     dev: Annotated[str, typer.Option(metavar="NAME", help="The interface to name in the commands.")] = "DEV",

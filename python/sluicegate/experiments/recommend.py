@@ -50,7 +50,7 @@ from .outside import outside
 from .ranking import LESS_STATE, distinctions, ranking
 from .slower import slower
 from .suited import fitted
-from .undecided import MOST, joined, undecided
+from .undecided import further, joined, undecided
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,7 @@ RECORD = "recommendation.json"
 """What `Recommendation.write` writes beside the comparison: goals, and what was chosen."""
 
 SEEDS = 5
-"""How many seeds unless told; of disciplines that are close there are more (`undecided`)."""
+"""How many seeds unless told; `MOST` times as many of those that may be the best where some are close (`undecided`)."""
 
 MOST_MARGINS = 2
 """How often the disciplines are ranked again with shapers that suit the best."""
@@ -483,23 +483,17 @@ def _ranked(
         chosen.append(each)
     notes += outside(traffic, listed, tuned, measured)
     _warn_of_length(resolved, len(seeds), listed, run["jobs"])
+    runs = partial(compare, network, flows, sets=sets, out=out, **run)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*lies outside the envelope of", scenario.TrapWarning)  # notes say it
-        compared = compare(
-            network, flows, disciplines=chosen, seeds=seeds, sets=sets, out=out, **run
-        )  # fmt: skip
+        compared = runs(disciplines=chosen, seeds=seeds)
     then = _then(found, about)
-    for further in range(1, MOST):
-        close = undecided(compared, found, then)
-        if not close:
-            break
-        more = [max(seeds) * further + seed for seed in seeds]
+    close = undecided(compared, found, then)
+    if close and (more := further(seeds)):
         again = [each for each in chosen if each.label in close]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scenario.ScenarioWarning)  # said above
-            compared = joined(
-                compared, compare(network, flows, disciplines=again, seeds=more, sets=sets, out=out, **run)
-            )
+            compared = joined(compared, runs(disciplines=again, seeds=more))
     return Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned, dev,
                           access, tuned_up, line, {each.label: each.sets for each in chosen})  # fmt: skip
 

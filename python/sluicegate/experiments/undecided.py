@@ -1,8 +1,11 @@
 """Whether the runs tell which disciplines are the best, or more seeds are needed.
 
 Few seeds leave a bound open that lies within an interval, and differences that may or may not be more than a tolerance:
-with other seeds others are then the best. Of such disciplines more seeds are run. Those that certainly miss more goals,
-or are certainly worse in what decides, are left as they are.
+with other seeds others are then the best. As soon as one of the disciplines that may be the best is close in this way,
+all of these get the full number of seeds in one step. So there are two looks at most, and no discipline is spared the
+second because its few runs happened to be without a rare failure: looking again after every few seeds, at 95 % each
+time, and only at some, would make wrong decisions more frequent than the 5 % that an interval stands for. Those that
+certainly miss more goals, or are certainly worse in what decides, are left as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Sequence
 
 from ..goals import Goal
 from .compare import Comparison
+from .engine import LARGEST_SEED
 
 MOST = 4
 """How many times as many seeds as asked for are run at most: they halve intervals, and with three seeds, of which
@@ -18,14 +22,15 @@ Student's t is wide, make them a fifth."""
 
 
 def undecided(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[Goal]) -> list[str]:
-    """The disciplines of which more seeds may tell whether they are among the best; none where that is told, or where
-    there are no intervals. The goals as for `ranking`."""
+    """The disciplines that may be among the best, if more seeds may tell which of them are; none where that is told, or
+    where there are no intervals. The goals as for `ranking`."""
     kept = {label: [goal.kept(comparison.mean(label, goal.column)) for goal in by] for label in comparison.disciplines}
     fewest = min(answers.count(False) for answers in kept.values())
     left = [label for label, answers in kept.items() if answers.count(False) == fewest]
     if len(left) < 2:
         return []
-    close = {label for label in left if None in kept[label]}
+    if any(None in kept[label] for label in left):
+        return left
     bounds = fewest == 0 and any(goal.bound is not None for goal in by)
     for goal in [goal for goal in by if goal.bound is None] if bounds else [*by, *among_equals]:
         sign = 1 if goal.sense == "below" else -1
@@ -35,16 +40,21 @@ def undecided(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence
             continue
         first = min(known, key=known.__getitem__)
         tolerance = goal.within(known[first])
-        for label in left:
-            found = comparison.paired(label, first, goal.column) if label in known and label != first else None
-            if found is None or found.count < 2:
-                continue
-            low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
-            if low < tolerance < high:
-                close |= {label, first}
-            elif low >= tolerance:
-                left = [other for other in left if other != label]
-    return [label for label in comparison.disciplines if label in close]
+        behind = {
+            label: (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+            for label in known
+            if label != first and (found := comparison.paired(label, first, goal.column)) and found.count > 1
+        }
+        left = [label for label in left if label not in behind or behind[label][0] < tolerance]
+        if any(tolerance < behind[label][1] for label in left if label in behind):
+            return left
+    return []
+
+
+def further(seeds: Sequence[int]) -> list[int]:
+    """The seeds that follow these, to make them `MOST` times as many; fewer where there are no larger ones."""
+    first = max(seeds) + 1
+    return list(range(first, min(first + (MOST - 1) * len(seeds), LARGEST_SEED + 1)))
 
 
 def joined(compared: Comparison, more: Comparison) -> Comparison:
@@ -61,10 +71,8 @@ def joined(compared: Comparison, more: Comparison) -> Comparison:
         .sum()
         .sort(order, pl.col("name").replace_strict(groups, return_dtype=pl.Int64), "delay_max_ns")
     )
-    further = dict(compared.summary.get("further_seeds", {}))
-    for label in more.disciplines:
-        further[label] = [*further.get(label, []), *more.summary["seeds"]]
+    seeds = dict.fromkeys(more.disciplines, more.summary["seeds"])
     return Comparison(
         runs, compared.names, compared.baseline, compared.groups, compared.links,
-        compared.summary | {"further_seeds": further}, delays, compared.queue,
+        compared.summary | {"further_seeds": seeds}, delays, compared.queue,
     )  # fmt: skip
