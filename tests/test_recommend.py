@@ -518,6 +518,7 @@ def test_bpf_queues_can_be_deployed_where_linux_alone_has_none(office: Path) -> 
     assert done.left_out == {"csfq": "is not in Linux, with BPF queues"}
     assert sorted(each.label for each in done.ranking) == ["dcn", "pie", "red"]
     assert (done.ranking[0].label, done.system) == ("dcn", "linux-bpf")
+    assert "dcn, on Linux, with BPF queues, as root" in done.html()
     assert "pie" in done.deployment("pie", "eth0").lines[-1], "where there is no object, tc's own"
     with pytest.raises(Undeployable):
         done.deployment("dcn", "eth0", "linux")

@@ -414,9 +414,13 @@ def recommend(
         if REVERSE not in resolved["network"]:
             raise _core.ScenarioError(f"{name}: {access_line.ONE_WAY}")
 
+        folder = Path(name).parent
+
         def fit(choice: Choice) -> Choice:
             sets = (*own, *choice.more)
-            return fitted(text, name, sets, Traffic(_core.Scenario(text, name, sets).resolved()), choice)[0]
+            return fitted(
+                text, name, sets, Traffic(_core.Scenario(text, name, sets).resolved(), folder=folder), choice
+            )[0]
 
         sets = override_texts(sets)
         line = lines.today(network, flows, listed, resolved, access, fit, sets=sets, seeds=seeds, **run)

@@ -9,12 +9,11 @@ from ..deploy import Deployment, Undeployable
 from ..goals import Goal
 from ..page import Page, Section, Table
 from . import compare_page
+from .eligible import NAMED
 from .ranking import Ranked
 
 KEPT = {True: "✓", False: "✗", None: "?"}
 """Whether a goal is kept, as the page shows it."""
-
-SYSTEMS = {"linux": "Linux", "freebsd": "FreeBSD"}
 
 
 def page(
@@ -68,12 +67,13 @@ def _deploy(
 ) -> Section:  # fmt: skip
     """How to deploy the best, or why no command does."""
     words, texts = [], []
+    named = NAMED[system or "linux"]
     for label in recommended:
         if values := chosen(label):
             listed = ", ".join(f"{key} = {value}" for key, value in values.items())
             words.append(f"{label}, chosen for the link: {listed}.")
         try:
-            texts.append((f"{label}, on {SYSTEMS[system or 'linux']}, as root", deployment(label).text().rstrip("\n")))
+            texts.append((f"{label}, on {named}, as root", deployment(label).text().rstrip("\n")))
         except Undeployable as error:
-            words.append(f"{label} cannot be deployed on {SYSTEMS[system or 'linux']} by a command: {error}.")
+            words.append(f"{label} cannot be deployed on {named} by a command: {error}.")
     return Section("deploy", "How to deploy", words=words, texts=texts)
