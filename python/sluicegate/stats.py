@@ -18,10 +18,10 @@ ENOUGH = 5
 """The fewest runs whose spread moves a bound; t's quantile is then 2.8."""
 
 
-TOO_FEW = "?"
-"""What tables have for a half width that says nothing."""
+TOO_FEW = "–"
+"""What tables have for a half width that says nothing; "?" is for goals that an interval leaves open."""
 
-TOO_FEW_SAID = f"{TOO_FEW}: too few runs"
+TOO_FEW_SAID = f"± {TOO_FEW}: too few runs"
 """What a table with such a half width says below it."""
 
 
