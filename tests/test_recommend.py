@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import re
@@ -15,6 +16,7 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
+from sluicegate.cli.recommend import conclusion
 from sluicegate.deploy import Undeployable, linux, linux_bpf
 from sluicegate.experiments import eligible
 from sluicegate.experiments import recommend as recommendation
@@ -603,6 +605,30 @@ def test_further_seeds_of_what_is_close_are_none_of_those_that_ran(office: Path)
                         seeds=[0, 1], sets={"run.duration": "5 s", "run.warmup": "1 s"})  # fmt: skip
     assert done.comparison.summary["further_seeds"] == {key: list(range(2, 8)) for key in ("drop_tail", "codel")}
     assert done.comparison.mean("codel", "utilisation")["seeds"] == 8
+    page = done.html()
+    assert page.count("2 seeds, 8 of drop_tail, codel") >= 2, "above the page and beside its tables"
+    assert "Further seeds of codel" in page
+
+
+def test_an_interrupted_recommendation_keeps_runs_and_replaces_no_page(office: Path, tmp_path: Path) -> None:
+    def stop(done: int, total: int, label: str) -> None:
+        if total == 12 and done == 12:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        sg.recommend(office, goals=["utilisation most within 0.001 %"], disciplines="drop_tail,codel", seeds=[0, 1],
+                     sets={"run.duration": "5 s", "run.warmup": "1 s"}, out=out, progress=stop)  # fmt: skip
+    assert [each.name for each in out.iterdir() if "sqlite" not in each.name] == []
+    assert (out / "runs.sqlite").exists()
+
+
+@pytest.mark.parametrize(("seeds", "told"), [(5, ["for narrower intervals run more seeds: --seeds 20"]), (10**6, [])])
+def test_what_is_open_asks_for_more_seeds_than_ran(advised: sg.Recommendation, seeds: int, told: list[str]) -> None:
+    done = copy.copy(advised)
+    done.summary = {"seeds": range(1, seeds + 1)}
+    done.ranking = [replace(each, kept=(None,) * len(each.kept)) for each in done.ranking]
+    assert [line for line in conclusion(done) if "narrower" in line] == told
 
 
 def test_the_page_names_the_interface_that_was_asked_for(sluicegate: Program, office: Path, tmp_path: Path) -> None:

@@ -201,6 +201,7 @@ def print_recommendation(
     done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]]
 ) -> None:
     """Print the verdict, goals, ranking, evidence, and how to deploy the best."""
+    from ..experiments.compare_page import more as more_seeds
     from ..experiments.ranking import LESS_STATE
 
     verdict, *more = conclusion(done)
@@ -217,9 +218,8 @@ def print_recommendation(
     seeds = len(done.comparison.summary["seeds"])
     spread = spread_text(seeds)
     count = len(done.ranking)
-    further = done.comparison.summary.get("further_seeds", {})
-    close = f", up to {seeds + max(map(len, further.values()))} of {', '.join(further)}" if further else ""
-    print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each{close}, {spread}:")
+    each = f"{seeds} seed{'s' * (seeds > 1)} each{more_seeds(done.summary)}"
+    print(f"{count} discipline{'s' * (count > 1)}, {each}, {spread}:")
     last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
     shown = [each for each in done.ranking if everything or each.rank <= last]
     told = telling(done, shown)
@@ -346,6 +346,8 @@ def wide(column: Sequence[str]) -> int:
 
 def conclusion(done: Recommendation) -> list[str]:
     """What the ranking comes to, in sentences."""
+    from ..experiments.undecided import MOST
+
     best = done.best()
     kept = next(each for each in done.ranking if each.rank == 1).kept
     lost = sum(answer is False for answer in kept)
@@ -365,8 +367,9 @@ def conclusion(done: Recommendation) -> list[str]:
         if all(each.kept[number] is False for each in done.ranking):
             lines.append(f"no discipline keeps: {goal.text}")
     lines += apart
-    if unsure:
-        lines.append("for narrower intervals run more seeds: --seeds")
+    asked = len(done.summary["seeds"])
+    if unsure and (wanted := min(MOST * asked, MOST_SEEDS)) > asked:
+        lines.append(f"for narrower intervals run more seeds: --seeds {wanted}")
     return lines
 
 

@@ -241,7 +241,8 @@ class Comparison(ResultObject):
         tolerance = within(max(known.values())) if known else 0.0
 
         def better(one: str, other: str) -> bool:
-            ahead = known[one] - known[other] > tolerance
+            found = self.paired(one, other, name)  # of seeds that both have: one may have more than the other
+            ahead = found is not None and sign * found.mean > tolerance
             return ahead and self.apart(one, other, name, metric.resolution)
 
         return [label for label in known if not any(better(other, label) for other in known)]
@@ -342,6 +343,7 @@ def compare(
     executor: Executor | None = None,
     cluster: str | None = None,
     out: str | Path | None = None,
+    write: bool = True,
     progress: Progress | bool | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines, each for every seed, on all cores.
@@ -358,7 +360,7 @@ def compare(
     their own, too. Results depend on none of these, nor
     on the order in which runs end. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets what
     `Comparison.write` writes in the end; a run that is kept there is not run again (`sweep` says how it is known), so
-    that more seeds or another discipline take only their own.
+    that more seeds or another discipline take only their own. `write`: whether it gets more than the runs.
 
     `live`: run each discipline for every seed between real hosts of this machine too, as `testbed` does with
     `algorithms` and `sysctls`: first, one at a time, each for as long as the scenario says. Their label ends in
@@ -412,7 +414,7 @@ def compare(
     with Store(None if out is None else Path(out)) as store, shown(progress, told_runs) as told:
         tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
         found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved), hosts)
-        if out is not None:
+        if out is not None and write:
             found.write(out)
     if hosts is not None:
         scenario.warn(found.remarks()[len(hosts.notes) :], real_hosts.RealHostsWarning)

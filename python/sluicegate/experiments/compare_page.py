@@ -37,7 +37,7 @@ def page(done: Comparison) -> Page:
     file = done.summary["file"]
     title = f"Comparison on {file.removesuffix('.toml')}" if file.endswith(".toml") else "Comparison of disciplines"
     seeds = len(done.summary["seeds"])
-    subtitle = f"{', '.join(done.disciplines)}; {seeds} seed{'s' * (seeds > 1)}"
+    subtitle = f"{', '.join(done.disciplines)}; {seeds} seed{'s' * (seeds > 1)}{more(done.summary)}"
     return Page(title, subtitle, sections(done), provenance(done), notes=notes(done), lead=lead(done),
                 scenario=toml(done.summary["scenario"]))  # fmt: skip
 
@@ -48,7 +48,13 @@ def lead(done: Comparison) -> list[str]:
     if seeds == 1:
         return ["One seed: no intervals."]
     told = f" {BEST} best, or no different from the best." if len(done.disciplines) > 1 else ""
-    return [f"{seeds} seeds, {spread_text(seeds)}.{told}"]
+    return [f"{seeds} seeds{more(done.summary)}, {spread_text(seeds)}.{told}"]
+
+
+def more(summary: Mapping[str, Any]) -> str:
+    """Which disciplines have how many seeds, where some have more than the others; begins with a comma."""
+    found = summary.get("further_seeds", {})
+    return f", {len(summary['seeds']) + max(map(len, found.values()))} of {', '.join(found)}" if found else ""
 
 
 def notes(done: Comparison) -> list[str]:
@@ -133,6 +139,7 @@ def half_of(row: Mapping[str, Any], side: str) -> dict[str, Any]:
 def provenance(done: Comparison) -> dict[str, str]:
     """What the numbers come from."""
     run, seeds = done.summary["scenario"]["run"], done.summary["seeds"]
+    further = done.summary.get("further_seeds", {})
     return {
         "Sluicegate": done.summary["version"],
         "Scenario": done.summary["file"],
@@ -140,6 +147,7 @@ def provenance(done: Comparison) -> dict[str, str]:
         "Baseline": done.baseline,
         "Duration": f"{run['duration']}, the first {run['warmup']} not measured",
         "Seeds": ", ".join(map(str, seeds)),
+        **{f"Further seeds of {label}": ", ".join(map(str, found)) for label, found in further.items()},
         "Intervals": "Student's t over seeds, 95 %",
     } | ({"Overrides": ", ".join(done.summary["sets"])} if done.summary["sets"] else {})
 

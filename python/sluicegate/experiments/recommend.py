@@ -50,7 +50,7 @@ from .outside import outside
 from .ranking import LESS_STATE, distinctions, ranking
 from .slower import slower
 from .suited import fitted
-from .undecided import further, joined, undecided
+from .undecided import MOST, further, joined, undecided
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -487,7 +487,9 @@ def _ranked(
         chosen.append(each)
     notes += outside(traffic, listed, tuned, measured)
     _warn_of_length(resolved, len(seeds), listed, run["jobs"])
-    runs = partial(compare, network, flows, sets=sets, out=out, **run)
+    runs = partial(
+        compare, network, flows, sets=sets, out=out, write=False, **run
+    )  # `write` writes them with the ranking
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*lies outside the envelope of", scenario.TrapWarning)  # notes say it
         compared = runs(disciplines=chosen, seeds=seeds)
@@ -522,14 +524,13 @@ def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
 
 
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:
-    """Warn of runs that take more than a minute together."""
-    runs = len(listed) * seeds
+    """Warn of runs that take more than a minute together, further seeds of all included."""
+    runs = len(listed) * seeds * (MOST if seeds > 1 else 1)
     total = runs * traps.seconds(resolved) / (jobs or cores())
     if total > traps.MINUTE_S and traps.seconds(resolved) <= traps.MINUTE_S:  # of a longer one each is told
-        said = (
-            f"{runs} runs take about {traps.about(total)} in all; fewer seeds or disciplines, or a shorter run.duration"
-        )
-        scenario.warn([f"{said}, take less"], scenario.TrapWarning)
+        said = f"up to {runs} runs take about {traps.about(total)} in all"
+        less = "fewer seeds or disciplines, or a shorter run.duration, take less"
+        scenario.warn([f"{said}; {less}"], scenario.TrapWarning)
 
 
 def _quoted(word: str) -> str:
