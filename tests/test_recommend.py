@@ -436,8 +436,15 @@ def test_goals_that_framing_rules_out_are_told() -> None:
 
 
 def test_the_office_is_told_fq_codel_or_cake(advised: sg.Recommendation) -> None:
-    """The issue's own case: these keep calls short, and leave transfers their part."""
-    assert {each.label for each in advised.ranking if all(each.kept)} >= {"fq_codel", "cake", "fq_pie"}
+    """The issue's own case: these keep calls short, and leave transfers their part. With FQ-CoDel calls lose 4 to 5 %
+    in 2 of the 12 seeds that are run of what may be the best, in none of the first three: that leaves its loss open."""
+    kept = {each.label: each.kept for each in advised.ranking}
+    assert all(kept["cake"])
+    for label in ("fq_codel", "fq_pie"):
+        assert kept[label] == (None, True, True)
+    lost = advised.comparison.runs.filter(discipline="fq_codel")["voip_loss_ratio"]
+    assert (len(lost), sum(lost > 0.01)) == (12, 2)
+    assert sum(lost[:3]) == 0
     assert set(advised.best()) <= {"fq_codel", "cake", "fq_pie"}
     places = {each.label: each.rank for each in advised.ranking}
     assert max(places["fq_codel"], places["cake"]) < min(places["codel"], places["red"], places["drop_tail"])
