@@ -94,7 +94,7 @@ def test_a_worker_that_is_killed_on_the_way_costs_nothing(
         child.kill()
     assert cluster.workers.pop(0).wait() == -signal.SIGKILL
     assert (child.returncode, err) == (0, "")
-    assert f"{4 * SEEDS} runs; means over" in out
+    assert f"{4 * SEEDS} runs; {SEEDS} seeds, mean ± half width" in out
     local = sluicegate("sweep", *WORDS, "-o", "local", "--quiet")
     assert (local.returncode, local.stderr) == (0, "")
     assert tables(tmp_path / "out") == tables(tmp_path / "local")
