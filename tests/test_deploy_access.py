@@ -370,10 +370,12 @@ def test_a_unit_of_systemd_runs_the_lines_and_takes_them_away(tmp_path: Path) ->
     assert stopped == formats.undo(done.lines)
     if (verify := shutil.which("systemd-analyze")) is None:
         pytest.skip("systemd-analyze is not installed")
-    unit = tmp_path / "sluicegate-wan-1.service"
-    unit.write_text(text, "utf-8")
-    found = subprocess.run([verify, "verify", unit], capture_output=True, text=True, timeout=60)
-    assert unit.name not in found.stderr
+    # What it says of other units is not ours; a unit with a fault shows that it says what is wrong with this one.
+    for name, content, wrong in (("right", text, False), ("wrong", text.replace("ExecStart=", "ExecBegin=", 1), True)):
+        unit = tmp_path / f"{name}.service"
+        unit.write_text(content, "utf-8")
+        found = subprocess.run([verify, "verify", unit], capture_output=True, text=True, timeout=60)
+        assert (unit.name in found.stderr) == wrong, found.stderr
 
 
 def test_what_takes_lines_away_takes_all_that_they_add() -> None:

@@ -266,9 +266,8 @@ fn long_texts_are_answered_at_once() {
     let keys: String = (0..50_000).map(|n| format!("a{n} = 1\n")).collect();
     let place = format!("small.toml:{}: run.a0: no such key", SMALL.lines().count() + 1);
     assert!(refusal(&format!("{SMALL}{keys}"), &[]).starts_with(&place));
-    if let (Some(begun), Some(now)) = (begun, processor_time()) {
-        assert!((now - begun).as_secs_f64() < 1.0, "{:?}", now - begun);
-    }
+    let taken = processor_time() - begun;
+    assert!(taken.as_secs_f64() < 1.0, "{taken:?}");
 }
 
 /// What brings the papers' hosts along, where Linux's are asked for.
