@@ -31,7 +31,7 @@ rtt min/avg/max/mdev = 18.200/118.100/218.200/100.000 ms
 
 def iperf3(rates: list[float], reverse: int = 0, **more: Any) -> dict[str, Any]:
     """As iperf3 3.12 writes it, less what is not read."""
-    sums = {"sum": {"bits_per_second": sum(rates) / len(rates)}, "sum_received": {"bits_per_second": rates[-1]}}
+    sums = {"sum": {"bits_per_second": sum(rates) / len(rates)}, "sum_received": {"bits_per_second": 0.9 * rates[-1]}}
     sender = {"min_rtt": 18000, "max_rtt": 338000, "mean_rtt": 200000} if not reverse else {"min_rtt": 0, "max_rtt": 0}
     return {
         "start": {"test_start": {"protocol": "TCP", "blksize": 131072, "reverse": reverse}},
@@ -131,9 +131,10 @@ def test_what_a_better_number_contradicts_is_not_printed(tmp_path: Path) -> None
 
 
 def test_iperf3s_direction_and_rate_of_packets(tmp_path: Path) -> None:
-    """93 Mbit/s of data, 1448 of 1500 bytes; slow start, the first third of the intervals, is left out."""
+    """93 Mbit/s of data, 1448 of 1500 bytes; slow start, the first third of the intervals, is left out. What is sent
+    from here fills a socket's buffer first, so that its receiver's number counts."""
     up = values(put(tmp_path, iperf3([1e6, 2e6, 93e6, 93e6, 94e6, 92e6])))
-    assert up == {"up": pytest.approx(93e6 * 1500 / 1448), "rtt": 18.0, "queue up": 320.0}
+    assert up == {"up": pytest.approx(0.9 * 92e6 * 1500 / 1448), "rtt": 18.0, "queue up": 320.0}
     down = values(put(tmp_path, iperf3([1e6, 2e6, 93e6, 93e6, 94e6, 92e6], reverse=1)))
     assert down == {"down": pytest.approx(93e6 * 1500 / 1448)}, "the other end's sender has the round trips"
 
@@ -144,7 +145,7 @@ def test_iperf3_both_ways_at_once(tmp_path: Path) -> None:
     for each in both["intervals"]:
         each["sum_bidir_reverse"] = {"bits_per_second": 40e6, "omitted": False}
     found = values(put(tmp_path, both))
-    assert (found["up"], found["down"]) == (pytest.approx(10e6 * 1500 / 1448), pytest.approx(40e6 * 1500 / 1448))
+    assert (found["up"], found["down"]) == (pytest.approx(9e6 * 1500 / 1448), pytest.approx(40e6 * 1500 / 1448))
     assert found["queue"] == 320.0, "which way it waited is not told"
 
 

