@@ -45,9 +45,9 @@ def test_a_download_takes_as_long_on_sockets_as_simulated(
     discipline: str, control: str, quic: str, process: Program, tmp_path: Path
 ) -> None:
     """The link needs 8 s for the bytes. The rest is headers (4 %), slow start, and what a control leaves of the link
-    after a cut: 0.4 to 1.3 s. On sockets timers are late by up to milliseconds and cuts come at other times: BBR behind
-    CAKE takes 8.5 to 8.9 s (13 runs), 8.42 s simulated. Both have to leave less than a sixth of the link. Of BBR the
-    whole download has to come: its receiver gave up once, when its window was larger than what it can hold with gaps."""
+    after a cut: 0.4 to 1.3 s. On sockets timers are late by up to milliseconds and cuts come at other times: BBR
+    behind CAKE takes 8.5 to 8.9 s (13 runs), 8.42 s simulated. Both have to leave less than a sixth of the link. Of
+    BBR all has to come: its receiver gave up once, when its window was larger than what it can hold with gaps."""
     simulated = subprocess.run(
         [quic, "simulate", str(BYTES), discipline, control], check=True, stdout=subprocess.PIPE, text=True
     )
