@@ -203,6 +203,18 @@ def test_what_is_worse_in_a_later_goal_may_be_best_while_an_earlier_one_is_open(
     assert undecided(done, goals("voip p99 least within 10 %", "utilisation most"), []) == ["a", "b"]
 
 
+def test_who_misses_a_goal_may_be_best_while_all_others_may_miss_as_many() -> None:
+    done = compared(
+        utilisation={"a": [0.5, 0.9, 0.99], "b": [0.6, 0.61, 0.62]}, voip_loss_ratio={"a": [0.0] * 3, "b": [0.0] * 3}
+    )
+    used, loss = "utilisation above 80 %", "voip loss below 1 %"
+    assert undecided(done, goals(used, loss), []) == ["a", "b"], "a may miss it, too"
+    more = compared(
+        utilisation={"a": [0.5, 0.9, 0.99], "b": [0.6, 0.61, 0.62]}, voip_loss_ratio={"a": [0.0] * 3, "b": [0.1] * 3}
+    )
+    assert undecided(more, goals(used, loss), []) == [], "b misses more than a in any case"
+
+
 def test_further_seeds_are_none_of_the_first() -> None:
     assert further([1, 2, 3, 4, 5]) == list(range(6, 21))
     assert further([0, 1, 2]) == list(range(3, 12))

@@ -26,7 +26,9 @@ def undecided(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence
     where there are no intervals. The goals as for `ranking`."""
     kept = {label: [goal.kept(comparison.mean(label, goal.column)) for goal in by] for label in comparison.disciplines}
     fewest = min(answers.count(False) for answers in kept.values())
-    left = [label for label, answers in kept.items() if answers.count(False) == fewest]
+    # Whoever leads with goals that are open may come to miss as many as others that certainly do.
+    most = min(len(answers) - answers.count(True) for answers in kept.values())
+    left = [label for label, answers in kept.items() if answers.count(False) <= most]
     if len(left) < 2:
         return []
     if any(None in kept[label] for label in left):
