@@ -59,6 +59,18 @@ def test_a_congestion_control_is_told_by_its_signature(tmp_path: Path, keys: str
     assert group.keys.get("ecn", False) is ("ecn" in keys or told == "prague")
 
 
+def test_growth_tells_reno_where_losses_are_few(tmp_path: Path) -> None:
+    """In twelve seconds at 80 ms, windows of 70 packets and more are reduced once or twice after slow start."""
+    network = '[network]\nrate = "20 Mbit/s"\ndelay = "40 ms"\n[queue]\ndiscipline = "codel"\n'
+    told = {}
+    for algorithm in ("reno", "cubic"):
+        flows = f'[[flows]]\nkind = "tcp"\nalgorithm = "{algorithm}"\ncount = 2\n[run]\nduration = "12 s"\n'
+        [told[algorithm]] = learnt(tmp_path, network + flows).groups
+    assert told["reno"].keys["algorithm"] == "reno"
+    assert "reno: the window kept 0.49 of its size and grew by 0.99 in a round trip" in told["reno"].said
+    assert told["cubic"].keys.get("algorithm") in ("cubic", None)
+
+
 def test_too_few_losses_tell_no_congestion_control(tmp_path: Path) -> None:
     assert "algorithm" not in transfers(tmp_path, 'algorithm = "cubic"', seconds=3).keys
 

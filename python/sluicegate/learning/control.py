@@ -35,6 +35,11 @@ NEAR, LIKE, FEWEST = 0.06, 0.6, 3
 reductions are its, and at least so many. BBR's, which keep any part from 0.6 to 1.7, are CUBIC's in less than one of
 three."""
 
+GROWS, SLOPE, EVENLY = {"reno": 1.0, "cubic": 0.53}, 0.1, 0.1
+"""Full segments by which the window grows in a round trip: Reno's by one, CUBIC's by this as long as Reno would be
+faster (RFC 9438, Sec. 4.3). A controller whose window grew so each time, within this part, and evenly, is told by its
+last reduction alone: in large windows there are few."""
+
 PAUSE_S = (0.12, 0.6)
 """How long BBR has little in flight, to see the base round trip: 200 ms, as far as packets show it, and the time to
 begin and end that."""
@@ -145,7 +150,7 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
         return Control("dctcp", "their SYN is ECT(0)", None, again)
     if (probes := pauses(flight, rtt)) is not None:
         return Control(*probes, None, again)
-    kept, halfway = reductions(flight, rtt)
+    kept, halfway, grown = reductions(flight, rtt)
     kept = kept[END:] if len(kept) >= END + FEWEST else kept
     if len(halfway) and np.median(halfway) < STEADY:
         return Control(None, "", None, again)
@@ -153,6 +158,10 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
         like = np.abs(kept - part) <= NEAR
         if like.sum() >= FEWEST and like.mean() >= LIKE:
             said = f"the window kept {np.median(kept):.2f} of its size at {len(kept)} losses or marks"
+            return Control(name, said, None, again)
+        so = (np.abs(grown - GROWS[name]) <= SLOPE * GROWS[name]) & (np.abs(halfway - 0.5) <= EVENLY)
+        if len(so) and so.all() and like[-1]:
+            said = f"the window kept {kept[-1]:.2f} of its size and grew by {np.median(grown):.2f} in a round trip"
             return Control(name, said, None, again)
     return Control(None, "", None, again)
 
@@ -197,11 +206,11 @@ def _acknowledged(acks: pl.DataFrame, near: int, origin: int) -> tuple[Numbers, 
     return rows["time_ns"].to_numpy() + near, np.maximum.accumulate(_unwrapped(rows["ack"].to_numpy(), origin))
 
 
-def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals]:
+def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals, Reals]:
     """The part of the window that was kept at each loss or mark; and, for each time between two of them in which it
-    grew, what part of that it had grown in the middle."""
+    grew, what part of that it had grown in the middle, and by how many full segments in a round trip."""
     kept: list[float] = []
-    halfway: list[float] = []
+    growth: list[tuple[float, float]] = []
     until, after = -1, 0
     for at in np.flatnonzero(flight.again | flight.reduced):
         if flight.acked[at] < until:
@@ -209,8 +218,8 @@ def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals]:
         # Of a loss the window before is that as the last one before it was acknowledged: what is sent for duplicate
         # acknowledgements is beyond it.
         first = int(np.searchsorted(flight.acked, flight.acked[at])) if flight.again[at] else max(int(at) - 1, 0)
-        if kept and (part := _halfway(flight, after, first)) is not None:
-            halfway.append(part)
+        if kept and (grown := _growth(flight, after, first)) is not None:
+            growth.append(grown)
         until = int(flight.high[at])
         after = int(np.searchsorted(flight.acked, until))
         if after >= len(flight.time):
@@ -218,11 +227,13 @@ def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals]:
         half = max(int(flight.time[after] - flight.time[at]), rtt) // 2
         end = int(np.searchsorted(flight.time, flight.time[after] + half)) + 1
         kept.append(float(np.median(flight.packets[after:end])) / max(float(flight.packets[first]), 1.0))
-    return np.array(kept), np.array(halfway)
+    halfway, grown = np.array(growth).reshape(-1, 2).T
+    return np.array(kept), halfway, grown
 
 
-def _halfway(flight: Flight, begin: int, end: int) -> float | None:
-    """What part of its growth the window had grown in the middle of this time; None where it hardly grew."""
+def _growth(flight: Flight, begin: int, end: int) -> tuple[float, float] | None:
+    """What part of its growth the window had grown in the middle of this time, and by how much it grew in a round trip;
+    None where it hardly grew."""
     if end - begin < 4 * FEW:
         return None
     window, time = flight.packets[begin:end], flight.time[begin:end]
@@ -230,7 +241,10 @@ def _halfway(flight: Flight, begin: int, end: int) -> float | None:
     if last < GREW * start:
         return None
     middle = max(int(np.searchsorted(time, (int(time[0]) + int(time[-1])) // 2)) - FEW // 2, 0)
-    return (float(np.median(window[middle : middle + FEW])) - start) / (last - start)
+    halfway = (float(np.median(window[middle : middle + FEW])) - start) / (last - start)
+    # A window w that grows by g in each round trip, in which w segments are acknowledged, so that w dw = g ds.
+    acknowledged = max(int(flight.acked[end - 1] - flight.acked[begin]), 1) / flight.segment
+    return halfway, (float(np.median(window[-FEW:])) ** 2 - start**2) / (2 * acknowledged)
 
 
 def pauses(flight: Flight, rtt: int) -> tuple[str, str] | None:
