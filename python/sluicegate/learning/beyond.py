@@ -19,6 +19,10 @@ NEAR = 10
 hundred of them seems to be of a burst."""
 
 
+FEW, LEAST_MS = 50, 0.5
+"""Answers of a connection that tell its jitter; and the jitter from which on there is one."""
+
+
 @dataclass(frozen=True)
 class Lost:
     """Losses behind a queue: how many of how many segments, and in how many bursts; the segments of these from the
@@ -80,3 +84,34 @@ def lost(
     ends = np.flatnonzero(np.diff(places) > NEAR)
     first, last = places[np.concatenate(([0], ends + 1))], places[np.concatenate((ends, [len(places) - 1]))]
     return Lost(len(places), left.height, len(first), int((last - first + 1).sum()))
+
+
+def jitter(behind: pl.DataFrame, answers: pl.DataFrame) -> float | None:
+    """The jitter behind the queue in milliseconds, up to which packets come later by chance; None where there is hardly
+    any. `behind`: packets of a direction behind the queue; `answers`: of the other one, where it is seen first."""
+    import polars as pl
+
+    data, seq = pl.col("payload_bytes") > 0, pl.col("seq").cast(pl.Int64)
+    sent = behind.filter(data, seq.is_not_null()).select("flow", "time_ns", key=(seq + pl.col("payload_bytes")) % 2**32)
+    acks = answers.filter(pl.col("ack").is_not_null()).select("flow", "time_ns", key=pl.col("ack").cast(pl.Int64))
+    said = behind.filter(pl.col("tsval").is_not_null()).select("flow", "time_ns", key="tsval")
+    echoes = answers.filter(data, pl.col("tsecr").fill_null(0) > 0).select("flow", "time_ns", key="tsecr")
+    late = max(_late(sent, acks), _late(said, echoes), key=len)
+    usual = float(np.median(late)) if len(late) else 0.0
+    # Of packets in a row, which keep their order, most come as late as any. A receiver that acknowledges every second
+    # one keeps few of them for much longer.
+    most = float(np.percentile(late[late <= 2 * usual], 99)) if usual > 0 else 0.0
+    return round(most / 1e6, 1) if most >= LEAST_MS * 1e6 else None
+
+
+def _late(one: pl.DataFrame, other: pl.DataFrame) -> NDArray[np.int64]:
+    """By how much more than in the shortest case of its connection an answer comes after what it answers."""
+    import polars as pl
+
+    first = pl.col("time_ns").min()
+    met = (
+        one.group_by("flow", "key").agg(first).join(other.group_by("flow", "key").agg(heard=first), on=["flow", "key"])
+    )
+    took = pl.col("heard") - pl.col("time_ns")
+    late = met.filter(took >= 0).select("flow", late=took - took.min().over("flow"))
+    return late.filter(pl.len().over("flow") >= FEW)["late"].to_numpy()

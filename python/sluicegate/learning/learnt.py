@@ -69,7 +69,9 @@ def learn(
     for way in ways:
         if way.passage is not None and len(packets) == 2:
             base = {flow: round(rtt * 1e6) for flow, rtt in done.rtts_ms.items()}
-            way.lost = beyond.lost(*packets[way.down], packets[not way.down][0], base)
+            behind, answers = packets[way.down][1], packets[not way.down][0]
+            way.lost = beyond.lost(packets[way.down][0], behind, answers, base)
+            way.jitter_ms = beyond.jitter(behind, answers)
     _groups(done, stretch, packets, trips)
     _unknown(done)
     if out is not None:

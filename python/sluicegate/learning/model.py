@@ -26,6 +26,7 @@ class Direction:
         rate: Its rate, where the queue stood long enough.
         told: Its discipline.
         lost: What was lost behind its queue, if that can be told, and more than a few packets were.
+        jitter_ms: Up to which packets come later by chance behind its queue, if that can be told, and is not little.
     """
 
     down: bool
@@ -34,6 +35,7 @@ class Direction:
     rate: LinkRate | None = None
     told: Told | None = None
     lost: Lost | None = None
+    jitter_ms: float | None = None
 
     @property
     def word(self) -> str:

@@ -29,6 +29,9 @@ FEWEST = 50
 PARTS = 10
 """Parts of the capture of which each is left out once, for the interval."""
 
+SEED = 1
+"""Of what is drawn for the time in which nothing waits."""
+
 
 @dataclass(frozen=True)
 class Pauses:
@@ -37,12 +40,12 @@ class Pauses:
     Attributes:
         bps: The mean rate.
         half_width_bps: Half of its 95 % interval.
-        top_bps: The rate while it sends.
+        trace: Seconds since the first packet, and bit/s from then on: the rate while it sends, or none.
     """
 
     bps: float
     half_width_bps: float
-    top_bps: float
+    trace: tuple[Reals, Reals]
 
 
 def pauses(passage: Passage) -> Pauses | None:
@@ -75,7 +78,8 @@ def pauses(passage: Passage) -> Pauses | None:
         others.append(_mean(sent[mine], whole[mine], paused[kept], pace))
     # The jackknife; Student's t for ten parts.
     half = 2.26 * float(np.std(others)) * np.sqrt(PARTS - 1)
-    return Pauses(bps, float(half), 1e9 / pace)
+    trace = _over_time(passage, np.where(stopped, took - bits * pace, 0), paused, pace, bps)
+    return Pauses(bps, float(half), trace)
 
 
 def _mean(sent: Reals, whole: NDArray[np.bool_], paused: Reals, pace: float) -> float:
@@ -87,3 +91,30 @@ def _mean(sent: Reals, whole: NDArray[np.bool_], paused: Reals, pace: float) -> 
     left = np.concatenate(([1.0], curve.probabilities[:-1]))
     mean = float(np.sum(np.diff(places) * left))
     return mean / (mean * pace + float(paused.mean())) * 1e9
+
+
+def _over_time(passage: Passage, stopped: Reals, paused: Reals, pace: float, bps: float) -> tuple[Reals, Reals]:
+    """When the link sends and pauses. `stopped`: how long a pause each packet met, in nanoseconds. While nothing waits,
+    pauses like those that were seen (`paused`) come by chance, as many as make the mean rate what it is, `bps`."""
+    begun, left = ((each - passage.begun[0]).astype(float) for each in (passage.begun, passage.departure[passage.sent]))
+    # The time in which nothing waits, put together: it begins anew as it ended.
+    idle = np.concatenate(([0.0], np.cumsum(begun[1:] - left[:-1])))
+    pausing = max((1 - bps * pace / 1e9) * left[-1] - stopped.sum(), 0.0) / max(idle[-1], 1.0)
+    draw = np.random.default_rng(SEED)
+    edges = [0.0]
+    while pausing > 0 and edges[-1] < idle[-1]:
+        pause = draw.choice(paused)
+        edges += [stops := edges[-1] + draw.exponential(paused.mean() * max(1 / pausing - 1, 0)), stops + pause]
+    changes = np.array(edges)
+    places = np.unique(np.concatenate((idle[:-1], changes[changes < idle[-1]])))
+    at = np.searchsorted(idle, places, side="right") - 1
+    met = stopped > 0
+    times = np.concatenate((left[at] + places - idle[at], begun, begun[met] + stopped[met]))
+    sends = np.concatenate((np.searchsorted(edges, places, side="right") % 2 == 1, ~met, np.ones(met.sum(), bool)))
+    order = np.argsort(times, kind="stable")
+    times, sends = np.round(times[order] / 1e9, 6), sends[order]
+    # Of one microsecond the last counts; what goes on is not said again.
+    last = np.diff(times, append=np.inf) > 0
+    times, sends = times[last], sends[last]
+    change = np.concatenate(([True], sends[1:] != sends[:-1]))
+    return times[change], np.where(sends[change], 1e9 / pace, 0.0)

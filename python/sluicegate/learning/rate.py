@@ -108,11 +108,7 @@ def rate(passage: Passage) -> LinkRate | None:
     bits = passage.size[passage.sent] * 8.0
     told = pauses(passage)
     if told is not None:
-        # What is not seen makes up the mean.
-        unseen = float((told.bps / 1e9 * span - bits.sum()) / max(span - took.sum(), 1.0)) * 1e9
-        unseen = float(np.clip(unseen, told.bps, told.top_bps))
-        trace = over_time(left - left[0] + int(took[0]), took, bits, unseen)
-        return LinkRate(told.bps, told.half_width_bps, None, trace, int(use.sum()), busy)
+        return LinkRate(told.bps, told.half_width_bps, None, told.trace, int(use.sum()), busy)
     times, found = over_time(left - left[0] + int(took[0]), took, bits)
     # They make the rate too low, as what waits for a rate is counted and a rate that waits for packets is not; packets
     # that left back to back alone make it too high.
@@ -177,9 +173,9 @@ def told_framing(sizes: Numbers, gaps: Reals) -> str | None:
     return order[0]
 
 
-def over_time(end: Numbers, gaps: Reals, bits: Reals, unseen: float | None = None) -> tuple[Reals, Reals]:
-    """The rate in each bin from the sending times in it. While nothing is sent it is `unseen`; without that, the bin's
-    other times stand for it, or the bin before."""
+def over_time(end: Numbers, gaps: Reals, bits: Reals) -> tuple[Reals, Reals]:
+    """The rate in each bin from the sending times in it. While nothing is sent, the bin's other times stand for it, or
+    the bin before."""
     edges = np.arange(0, int(end[-1]) + BIN_NS, BIN_NS, dtype=float)
     # Bits and sending time up to each edge: both grow evenly within a gap and stand still outside.
     times = np.stack([end - gaps, end.astype(float)], axis=1).ravel()
@@ -189,8 +185,6 @@ def over_time(end: Numbers, gaps: Reals, bits: Reals, unseen: float | None = Non
     spent[0::2] -= gaps
     times = np.maximum.accumulate(times)
     more, time = np.diff(np.interp(edges, times, grown)), np.diff(np.interp(edges, times, spent))
-    if unseen is not None:
-        return edges[:-1] / 1e9, (more * 1e9 + np.maximum(BIN_NS - time, 0) * unseen) / BIN_NS
     known = time > BIN_NS / 20
     found = np.divide(more, time, out=np.zeros_like(more), where=known) * 1e9
     places = np.maximum.accumulate(np.where(known, np.arange(len(found)), 0))

@@ -50,12 +50,12 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
         "[network]",
         *_rate(done, forward, "network.rate", f"{name}.rate.csv"),
         *_delay(done),
-        *_lost(forward, {}),
+        *_beyond(forward, {}, ""),
     ]
     if back.passage is not None or back.rate is not None:
         lines += ["", "[network.reverse]", *_rate(done, back, "network.reverse.rate", f"{name}.rate-back.csv")]
         # What is not said of it is as forward.
-        lines += _lost(back, {} if forward.lost is None else NO_LOSS)
+        lines += _beyond(back, {} if forward.lost is None else NO_LOSS, "" if forward.jitter_ms is None else "0 ms")
     lines += ["", *_queue(forward), *(f"# {each}" for each in _queue(back))]
     for group in done.groups:
         keys = dict(group.keys)
@@ -88,7 +88,7 @@ def trace(way: Direction) -> str:
     """The rate over time as a file for a scenario; empty where it does not vary."""
     if way.rate is None or way.rate.trace is None:
         return ""
-    rows = (f"{time:.3f},{round(bps)}" for time, bps in zip(*way.rate.trace, strict=True))
+    rows = (f"{time:.6f},{round(bps)}" for time, bps in zip(*way.rate.trace, strict=True))
     return "\n".join(["time_s,rate_bps", *rows]) + "\n"
 
 
@@ -107,12 +107,15 @@ def _rate(done: Learnt, way: Direction, key: str, file: str) -> list[str]:
     return lines
 
 
-def _lost(way: Direction, unless: Mapping[str, float]) -> list[str]:
-    """What is lost behind the queue. `unless`: what else is said."""
+def _beyond(way: Direction, unless: Mapping[str, float], jitter: str) -> list[str]:
+    """What is lost behind the queue, and the jitter there. `unless`, `jitter`: what else is said, if anything."""
     found = way.lost
     keys = unless if found is None else {**unless, **found.keys}
     said = [] if found is None else [f"# {found.lost} of {found.of} segments were lost behind the queue"]
-    return [*said, *(f"{key} = {value:g}" for key, value in keys.items())]
+    if way.jitter_ms is not None:
+        jitter = f"{way.jitter_ms:g} ms"
+    said += [f"{key} = {value:g}" for key, value in keys.items()]
+    return [*said, f'jitter = "{jitter}"'] if jitter else said
 
 
 def _delay(done: Learnt) -> list[str]:
