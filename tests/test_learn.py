@@ -310,13 +310,16 @@ def test_an_answer_that_depends_on_what_is_not_known_is_said() -> None:
             self.best = lambda: best
 
     found = [Unknown("network.rate", "4 Mbit/s", "1 Mbit/s", "20 Mbit/s", "why")]
-    said = answers(found, "cake", lambda _, value: Ranked(["fq_codel", "cake"]))  # type: ignore[arg-type]
-    assert said == ["network.rate is not known: from 1 Mbit/s to 20 Mbit/s cake stays among the best"]
-    other = {"1 Mbit/s": ["cake", "fq_codel"], "20 Mbit/s": ["codel"]}
-    said = answers(found, "cake", lambda _, value: Ranked(other[value]))  # type: ignore[arg-type]
-    assert said == [
-        "network.rate is not known: from 1 Mbit/s to 20 Mbit/s other disciplines are best: at 20 Mbit/s codel"
-    ]
+    at = "network.rate is not known: from 1 Mbit/s to 20 Mbit/s "
+    for best, low, high, said in (
+        (["cake", "fq_codel"], ["fq_codel", "cake"], ["cake", "fq_codel"], "cake stays among the best"),
+        (["cake"], ["cake"], ["cake", "pie"], "cake stays among the best, which are at 20 Mbit/s cake, pie"),
+        (["cake"], ["cake"], ["codel"], "other disciplines are best: at 20 Mbit/s codel"),
+        (["cake"], ["cake", "pie"], ["codel"], "other disciplines are best: at 1 Mbit/s cake, pie; at 20 Mbit/s codel"),
+    ):
+        ends = {"1 Mbit/s": low, "20 Mbit/s": high}
+        told = answers(found, "cake", best, lambda _, value, ends=ends: Ranked(ends[value]))  # type: ignore[misc]
+        assert told == [at + said]
 
 
 def test_one_place_before_the_queue_tells_no_rate(tmp_path: Path) -> None:

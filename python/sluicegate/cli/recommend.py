@@ -168,7 +168,7 @@ def recommend(
             access=done.settled(), progress=False, **asked,
         )  # fmt: skip
 
-    depends = answers_for(open_ends, first, again)
+    depends = answers_for(open_ends, first, [each for each in done.best() if each in among], again)
     if as_json:
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))

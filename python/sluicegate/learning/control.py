@@ -227,8 +227,8 @@ def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals, Reals]:
         half = max(int(flight.time[after] - flight.time[at]), rtt) // 2
         end = int(np.searchsorted(flight.time, flight.time[after] + half)) + 1
         kept.append(float(np.median(flight.packets[after:end])) / max(float(flight.packets[first]), 1.0))
-    halfway, grown = np.array(growth).reshape(-1, 2).T
-    return np.array(kept), halfway, grown
+    halfway, by = np.array(growth).reshape(-1, 2).T
+    return np.array(kept), halfway, by
 
 
 def _growth(flight: Flight, begin: int, end: int) -> tuple[float, float] | None:

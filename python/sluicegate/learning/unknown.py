@@ -29,15 +29,21 @@ def unknowns(file: str) -> list[Unknown]:
     return [Unknown(**match.groupdict()) for match in found if match]
 
 
-def answers(found: list[Unknown], best: str, again: Callable[[str, str], Recommendation]) -> list[str]:
-    """Whether a discipline stays among the best where what is not known is at the ends of its range.
+def answers(
+    found: list[Unknown], first: str, best: list[str], again: Callable[[str, str], Recommendation]
+) -> list[str]:  # fmt: skip
+    """Whether the first of the best stays among them where what is not known is at the ends of its range, and which
+    others are the best there.
 
     `again`: recommends with another value of a key.
     """
     lines = []
     for each in found:
         others = {end: again(each.key, end).best() for end in (each.low, each.high)}
-        changed = [f"at {end} {', '.join(other)}" for end, other in others.items() if best not in other]
-        said = f"other disciplines are best: {'; '.join(changed)}" if changed else f"{best} stays among the best"
+        changed = "; ".join(f"at {end} {', '.join(other)}" for end, other in others.items() if set(other) != set(best))
+        if all(first in other for other in others.values()):
+            said = f"{first} stays among the best{changed and f', which are {changed}'}"
+        else:
+            said = f"other disciplines are best: {changed}"
         lines.append(f"{each.key} is not known: from {each.low} to {each.high} {said}")
     return lines
