@@ -177,14 +177,28 @@ def test_jitter_behind_the_queue_is_told_in_each_direction(tmp_path: Path) -> No
     """Acknowledgements in a row keep their order, so that hardly one comes at once: what is told is up to 10 % less."""
     network = 'rate = "20 Mbit/s"\ndelay = "10 ms"'
     done = learnt(tmp_path, f'{network}\njitter = "4 ms"', 'discipline = "codel"')
-    assert (done.forward.jitter_ms, done.back.jitter_ms) == (pytest.approx(4, rel=0.1), None)
+    assert done.forward.jitter is not None
+    assert (done.forward.jitter.ms, done.back.jitter) == (pytest.approx(4, rel=0.1), None)
     done = learnt(
         tmp_path, f'{network}\nreverse = {{ rate = "5 Mbit/s", jitter = "6 ms" }}', 'discipline = "codel"', two_way=True
     )
-    assert (done.forward.jitter_ms, done.back.jitter_ms) == (None, pytest.approx(6, rel=0.1))
-    assert f'jitter = "{done.back.jitter_ms:g} ms"' in text_of(done, "learnt", False).partition("[network.reverse]")[2]
+    assert done.back.jitter is not None
+    assert (done.forward.jitter, done.back.jitter.ms) == (None, pytest.approx(6, rel=0.1))
+    assert f'jitter = "{done.back.jitter.ms:g} ms"' in text_of(done, "learnt", False).partition("[network.reverse]")[2]
     done = learnt(tmp_path, network, 'discipline = "codel"')
-    assert (done.forward.jitter_ms, done.back.jitter_ms) == (None, None)
+    assert (done.forward.jitter, done.back.jitter) == (None, None)
+
+
+def test_round_trips_of_short_connections_hold_no_jitter(tmp_path: Path) -> None:
+    """Each answer of a user's short connections comes some milliseconds late; those of transfers tell by how much."""
+    network = 'rate = "40 Mbit/s"\ndelay = "10 ms"\njitter = "4 ms"'
+    web = '[[flows]]\nkind = "tcp"\ncount = 2\n[[flows]]\nkind = "http"\ncount = 30\n[run]\nduration = "15 s"\n'
+    done = learnt(tmp_path, network, 'discipline = "fq_codel"', web)
+    short = next(group for group in done.groups if group.name == "web")
+    found = [done.rtts_ms[flow] for flow in short.flows if flow in done.rtts_ms]
+    assert len(found) > 20
+    assert np.median(found) == pytest.approx(20, abs=1)  # of answers that come together one counts; 23 with all
+    assert min(done.rtts_ms.values()) == pytest.approx(20, abs=0.3)
 
 
 def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What is lost on the way behind the queue: segments that left it, and were sent again as nobody acknowledged them."""
+"""What happens on the way behind the queue: losses, which are segments that left it and were sent again as nobody
+acknowledged them; and jitter."""
 
 from __future__ import annotations
 
@@ -86,9 +87,22 @@ def lost(
     return Lost(len(places), left.height, len(first), int((last - first + 1).sum()))
 
 
-def jitter(behind: pl.DataFrame, answers: pl.DataFrame) -> float | None:
-    """The jitter behind the queue in milliseconds, up to which packets come later by chance; None where there is hardly
-    any. `behind`: packets of a direction behind the queue; `answers`: of the other one, where it is seen first."""
+@dataclass(frozen=True)
+class Jitter:
+    """Jitter behind a queue: up to how many milliseconds packets come later by chance; and by how many nanoseconds
+    answers came later than the first of their connection would."""
+
+    ms: float
+    late: NDArray[np.int64]
+
+    def least(self, answers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """By how much the first of so many answers comes late."""
+        return np.quantile(self.late, 1 / (answers + 1))
+
+
+def jitter(behind: pl.DataFrame, answers: pl.DataFrame) -> Jitter | None:
+    """The jitter behind the queue; None where there is hardly any. `behind`: packets of a direction behind the queue;
+    `answers`: of the other one, where it is seen first."""
     import polars as pl
 
     data, seq = pl.col("payload_bytes") > 0, pl.col("seq").cast(pl.Int64)
@@ -97,11 +111,13 @@ def jitter(behind: pl.DataFrame, answers: pl.DataFrame) -> float | None:
     said = behind.filter(pl.col("tsval").is_not_null()).select("flow", "time_ns", key="tsval")
     echoes = answers.filter(data, pl.col("tsecr").fill_null(0) > 0).select("flow", "time_ns", key="tsecr")
     late = max(_late(sent, acks), _late(said, echoes), key=len)
-    usual = float(np.median(late)) if len(late) else 0.0
+    if not len(late):
+        return None
     # Of packets in a row, which keep their order, most come as late as any. A receiver that acknowledges every second
     # one keeps few of them for much longer.
-    most = float(np.percentile(late[late <= 2 * usual], 99)) if usual > 0 else 0.0
-    return round(most / 1e6, 1) if most >= LEAST_MS * 1e6 else None
+    late = late[late <= 2 * np.median(late)]
+    ms = round(float(np.percentile(late, 99)) / 1e6, 1)
+    return Jitter(ms, late) if ms >= LEAST_MS else None
 
 
 def _late(one: pl.DataFrame, other: pl.DataFrame) -> NDArray[np.int64]:

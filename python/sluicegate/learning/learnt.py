@@ -62,21 +62,38 @@ def learn(
             "round trips are the shortest seen, with what then waited"
         )
     forward, back = sorted(ways, key=lambda way: (way.passage is None, way.rate is None, -way.bytes))
-    trips = stretch.legs(forward.down)
+    trips = _round_trips(stretch, packets, forward, back)
     done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
     apart = sum(way.passage.apart_ns for way in ways if way.passage is not None)
     done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
     for way in ways:
         if way.passage is not None and len(packets) == 2:
             base = {flow: round(rtt * 1e6) for flow, rtt in done.rtts_ms.items()}
-            behind, answers = packets[way.down][1], packets[not way.down][0]
-            way.lost = beyond.lost(packets[way.down][0], behind, answers, base)
-            way.jitter_ms = beyond.jitter(behind, answers)
+            way.lost = beyond.lost(*packets[way.down], packets[not way.down][0], base)
     _groups(done, stretch, packets, trips)
     _unknown(done)
     if out is not None:
         write(done, out)
     return done
+
+
+def _round_trips(stretch: Stretch, ways: Ways, forward: Direction, back: Direction) -> pl.DataFrame:
+    """The round trips of connections as `Stretch.legs` has them, and the jitter of each direction, without which they
+    are: the shortest one of few answers holds some of it. None is shorter than the shortest of all."""
+    import polars as pl
+
+    trips = stretch.legs(forward.down)
+    for way, leg in ((forward, "far_ns"), (back, "near_ns")):
+        if way.passage is None or len(ways) < 2:
+            continue
+        way.jitter = beyond.jitter(ways[way.down][1], ways[not way.down][0])
+        if way.jitter is None:
+            continue
+        answers = stretch.totals.filter(pl.col("down") != way.down)
+        counts = trips.join(answers, on="flow", how="left", maintain_order="left")["packets"].fill_null(1)
+        late = pl.Series(way.jitter.least(counts.to_numpy())).cast(pl.Int64)
+        trips = trips.with_columns(pl.max_horizontal(pl.col(leg) - late, pl.col(leg).min()).alias(leg))
+    return trips.with_columns(rtt_ns=pl.col("far_ns") + pl.col("near_ns"))
 
 
 def _direction(stretch: Stretch, ways: Ways, down: bool) -> Direction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .beyond import Lost
+from .beyond import Jitter, Lost
 from .discipline import Told
 from .passage import Passage
 from .rate import LinkRate
@@ -26,7 +26,7 @@ class Direction:
         rate: Its rate, where the queue stood long enough.
         told: Its discipline.
         lost: What was lost behind its queue, if that can be told, and more than a few packets were.
-        jitter_ms: Up to which packets come later by chance behind its queue, if that can be told, and is not little.
+        jitter: By how much packets come later by chance behind its queue, if that can be told, and is not little.
     """
 
     down: bool
@@ -35,7 +35,7 @@ class Direction:
     rate: LinkRate | None = None
     told: Told | None = None
     lost: Lost | None = None
-    jitter_ms: float | None = None
+    jitter: Jitter | None = None
 
     @property
     def word(self) -> str:

@@ -55,7 +55,7 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
     if back.passage is not None or back.rate is not None:
         lines += ["", "[network.reverse]", *_rate(done, back, "network.reverse.rate", f"{name}.rate-back.csv")]
         # What is not said of it is as forward.
-        lines += _beyond(back, {} if forward.lost is None else NO_LOSS, "" if forward.jitter_ms is None else "0 ms")
+        lines += _beyond(back, {} if forward.lost is None else NO_LOSS, "" if forward.jitter is None else "0 ms")
     lines += ["", *_queue(forward), *(f"# {each}" for each in _queue(back))]
     for group in done.groups:
         keys = dict(group.keys)
@@ -112,8 +112,8 @@ def _beyond(way: Direction, unless: Mapping[str, float], jitter: str) -> list[st
     found = way.lost
     keys = unless if found is None else {**unless, **found.keys}
     said = [] if found is None else [f"# {found.lost} of {found.of} segments were lost behind the queue"]
-    if way.jitter_ms is not None:
-        jitter = f"{way.jitter_ms:g} ms"
+    if way.jitter is not None:
+        jitter = f"{way.jitter.ms:g} ms"
     said += [f"{key} = {value:g}" for key, value in keys.items()]
     return [*said, f'jitter = "{jitter}"'] if jitter else said
 
