@@ -95,5 +95,5 @@ def under(
 
 
 def shapers(margin: Margin) -> tuple[tuple[str, str], ...]:
-    """The overrides that put its shapers into the scenario; where no rate holds, with the margin of `tc`."""
-    return margins.shapers(*(part or 1 - access_line.MARGIN for part in margin.parts.values()))
+    """The overrides that put its shapers into the scenario."""
+    return margins.shapers(*margin.deployed.values())

@@ -1,18 +1,23 @@
 """How far below a line's rate its shapers must stay, so that the queue is in them and not in the modem, by simulation.
 
 Both directions get a shaper with a part of the line's rate, in front of what the modem holds; for each the largest part
-at which the modem delays 99 % of its packets by little is chosen. A shaper for the download stands behind the slow
+at which the modem delays 99 % of its packets by little is looked for. A shaper for the download stands behind the slow
 link: what comes in at once has waited there already, and only senders that slow down keep that queue short.
+
+The rate in a file is an estimate: speed tests of an hour and of the evening differ. So shapers get `access.MARGIN` less
+than the largest part, which is what `tc` takes of any line, and a line that is slower by as much keeps its queue short.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .. import scenario
+from ..deploy.access import MARGIN
 from ..quantities import duration
 from ..traffic.paths import REVERSE, Place
 from ..traffic.responsiveness import GRADES
@@ -22,11 +27,9 @@ from .disciplines import Choice
 PARTS = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7)
 """Of the line's rate, the largest first."""
 
-RADIO_PARTS = tuple(part for part in PARTS if part <= 0.95)
-"""The same of lines that lose packets in bursts, as radio links do, whose rates vary though the scenario's do not."""
-
 VARYING = (0.95, 0.8, 0.6, 0.4)
-"""The same of a line whose rate varies by a trace: of its mean. With less more than half of the line lies idle."""
+"""The same of a line whose rate varies by a trace: of its mean, `MARGIN` below it at the most. With less than the last
+more than half of the line lies idle."""
 
 LITTLE_NS = GRADES[0][0] * 1_000_000
 """What the modem may delay 99 % of the packets: what has the best grade; but two of its longest packets always, and
@@ -88,6 +91,14 @@ class Margin:
         """Whether there is a fixed rate for both directions."""
         return None not in self.parts.values()
 
+    @property
+    def deployed(self) -> dict[str, float]:
+        """Of each direction the part of the line's rate that its shaper gets, in whole percentages: `MARGIN` less than
+        the largest; of a rate that varies the largest; the margin of `tc` where none holds."""
+        less = 1.0 if self.varying else 1 - MARGIN
+        return {way: 1 - MARGIN if part is None else math.floor(100 * part * less + 1e-6) / 100
+                for way, part in self.parts.items()}  # fmt: skip
+
     def late(self, tried: Tried) -> list[str]:
         """The directions whose queue is in the modem."""
         return [way for way, little in self.little.items() if tried.modem[way] > little]
@@ -99,14 +110,20 @@ class Margin:
             least = min(min(each.parts.values()) for each in self.tried)
             first = f"{whose}no fixed rate keeps the queue out of the modem, not even {100 * least:g} %"
         else:
-            most = "the highest rates that keep the queue out of the modem, if the line carries what the file says"
-            if self.radio:
-                most = "the queue stays out of the modem while the rates are those of the file"
-            shown = {way: f"{100 * (part or 0):g} % of the {way}" for way, part in self.parts.items()}
-            same = len(set(self.parts.values())) == 1
+            shown = {way: f"{100 * part:g} % of the {way}" for way, part in self.deployed.items()}
+            same = len(set(self.deployed.values())) == 1
             where = f"{shown['download'].partition(' of')[0]} of the line" if same else " and ".join(shown.values())
-            first = f"{whose}shapers at {where}: {most}"
-        said = [f"{first}. Under {self.discipline} 99 % of packets wait at most (downloads: in the provider's modem):",
+            first = f"{whose}shapers at {where}: "
+            if self.varying:
+                first += "the highest rates tried that keep the queue out of the modem"
+            else:
+                held = [part or 0.0 for part in self.parts.values()]
+                most = " and ".join(f"{100 * part:g} %" for part in held)
+                first += (f"{100 * MARGIN:g} % below the highest rates that keep the queue out of the modem ({most}), "
+                          "because the rates in the file are estimates. If the line never carries less than they say: "
+                          f'--margin "{option(held)}"')  # fmt: skip
+        said = [first, f"how long all but the slowest 1 % of packets wait under {self.discipline} (downloads wait in the "
+                       "provider's equipment, not in your modem):",
                 *(f"  {each.text(self.little)}" for each in self.tried)]  # fmt: skip
         return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
 
@@ -134,6 +151,12 @@ def read(record: dict[str, Any]) -> Margin:
     return Margin(**record | {"tried": tried, "varying": tuple(record["varying"]), "radio": tuple(record["radio"])})
 
 
+def option(parts: Iterable[float]) -> str:
+    """Shapers with these parts of the line's rates, as --margin takes them: in whole percentages."""
+    down, up = (f"{math.ceil(100 * (1 - part) - 1e-6)} %" for part in parts)
+    return down if down == up else f"{down},{up}"
+
+
 def shapers(down: float, up: float) -> tuple[tuple[str, str], ...]:
     """The overrides that put shapers with these parts of the line's rates into both directions."""
     return ("network.shaper.rate", f"{100 * down:g} %"), (f"network.{REVERSE}.shaper.rate", f"{100 * up:g} %")
@@ -150,7 +173,7 @@ def choose(
     gives the discipline the values that are deployed. Raises what `compare` does."""
     varying = tuple(line.name for line in lines if line.varies)
     radio = tuple(line.name for line in lines if line.errors.start and not line.varies)
-    rates = VARYING if varying else RADIO_PARTS if radio else PARTS
+    rates = VARYING if varying else PARTS
     of_line = {line.name: max(LITTLE_NS, 2 * line.time_ns(PACKET), TARGET * rtt_ns) for line in lines}
     little = {way: of_line[line] for way, line, _ in DIRECTIONS}
     margin = Margin(choice.label, (), {}, little, varying, radio)

@@ -218,7 +218,7 @@ class Recommendation(ResultObject):
         margin = None if self.line is None else self.line.margin
         if margin is None or not margin.found:
             return None
-        return margins.waits(self.comparison, label, {way: part or 0.0 for way, part in margin.parts.items()})
+        return margins.waits(self.comparison, label, margin.deployed)
 
     def _held(self, label: str) -> bool:
         """Whether it keeps the queue out of the modem with the margin that was chosen, if any was."""
@@ -232,9 +232,9 @@ class Recommendation(ResultObject):
             tried = self._tried(label)
             if tried is None or self.line is None or self.line.margin is None:
                 continue
-            if self.line.margin.discipline != label and self.deployable(label):
+            if self.deployable(label):
                 said = "" if self._held(label) else ": the queue is in the modem"
-                lines.append(f"  with these under {label}: {tried.text(self.line.margin.little)}{said}")
+                lines.append(f"  as deployed, under {label}: {tried.text(self.line.margin.little)}{said}")
         return lines
 
     def late(self, label: str) -> list[str]:
@@ -281,7 +281,7 @@ class Recommendation(ResultObject):
         margin = None if self.line is None else self.line.margin
         if self.access is None or margin is None or not margin.found:
             return self.access
-        down, up = (1 - (part or 0.0) for part in margin.parts.values())
+        down, up = (1 - part for part in margin.deployed.values())
         return replace(self.access, margin=down, margin_up=up)
 
     def cautions(self, label: str) -> list[str]:
@@ -387,7 +387,7 @@ def recommend(
     `disciplines`: among these alone. `dev`: the interface in the commands that deploy the best. `access`: instead
     those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions. What
     is run is then what these deploy: shapers in front of what the modem holds, with a margin to the line's rate that
-    `Access` gives, or else the least that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
+    `Access` gives, or else 5 % below the highest rate that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
     `sluicegate.envelope` wrote, for notes on disciplines of one's own, and on values that are not defaults.
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
@@ -444,7 +444,7 @@ def recommend(
         best = next(each for each in listed if each.label == done.recommended()[0])
         choice = fit(replace(best, more=(*best.more, *line.shapers)))
         done.line = replace(
-            line, slower=slower(network, flows, choice, resolved, line.shapers, sets=sets, seeds=seeds, **run)
+            line, slower=slower(network, flows, choice, resolved, line.margin, sets=sets, seeds=seeds, **run)
         )
     if out is not None:
         done.write(out)

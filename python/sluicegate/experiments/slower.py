@@ -6,21 +6,22 @@ show: the line gets slower in both directions, and the shapers keep their rates.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import scenario
+from ..deploy.access import MARGIN
 from ..quantities import in_base_unit
 from ..traffic.paths import REVERSE
 from ..traffic.responsiveness import GRADES, grade, increase_text
 from .compare import compare
 from .disciplines import Choice
+from .margin import Margin, option
 
-LESS = (0.05, 0.1)
-"""Parts by which the line is slower. Speed tests of an hour and of the evening differ by as much on cable lines."""
+LESS = (MARGIN, 0.1)
+"""Parts by which the line is slower: the first is what the shapers leave room for (`access.MARGIN`)."""
 
 MOST_SEEDS = 2
 """Seeds of these runs: they tell a few milliseconds from the modem's buffer."""
@@ -28,8 +29,8 @@ MOST_SEEDS = 2
 
 @dataclass(frozen=True)
 class Slower:
-    """By what parts the line is slower, with how much latency under load grows then; `parts`: what the shapers have of
-    the rates in the file."""
+    """By what parts the line is slower, with how much latency under load grows then; `parts`: the largest of the rates
+    in the file with which the queue stays out of the modem."""
 
     discipline: str
     parts: tuple[float, ...]
@@ -37,33 +38,29 @@ class Slower:
 
     def margin(self, less: float) -> str:
         """That of shapers which stay as far below a line that is slower by this part, as --margin takes it."""
-        down, up = (f"{math.ceil(100 * (1 - part * (1 - less)) - 1e-6)} %" for part in self.parts)
-        return down if down == up else f"{down},{up}"
+        return option(part * (1 - less) for part in self.parts)
 
     def line(self) -> str:
         """In a line."""
         found = (f"{100 * less:g} % less: {increase_text(ns)}, {grade(ns)}" for less, ns in self.increases_ns)
-        said = (
-            f"if the line carries less than the file says, latency under load with {self.discipline} in these shapers: "
-        )
+        said = f"latency under load with {self.discipline} in these shapers, if the line carries less than the file says: "
         margins = [f'"{self.margin(less)}"' for less, ns in self.increases_ns if ns > GRADES[1][0] * 1e6]
-        more = f"; --margin {' or '.join(margins)} leaves room for that" if margins else ""
+        more = f". --margin {' or '.join(margins)} leaves room for that" if margins else ""
         return f"{said}{'; '.join(found)}{more}"
 
 
 def slower(
     network: scenario.What, flows: scenario.Flows | None, choice: Choice, resolved: Mapping[str, Any],
-    shapers: Sequence[tuple[str, str]], *, seeds: Sequence[int], **run: Any,
+    margin: Margin, *, seeds: Sequence[int], **run: Any,
 ) -> Slower | None:  # fmt: skip
-    """Latency under load with a discipline in these shapers on slower lines; None where it is not known, or where the
-    rate varies anyway. `resolved`: the line without shapers. Raises what `compare` does."""
+    """Latency under load with a discipline in the shapers of a margin on slower lines; None where it is not known, or
+    where the rate varies anyway. `resolved`: the line without shapers. Raises what `compare` does."""
     ways = {"network": resolved["network"], f"network.{REVERSE}": resolved["network"][REVERSE]}
-    if not shapers or any(way.get("trace") for way in ways.values()):
+    if any(way.get("trace") for way in ways.values()):
         return None
     rates = {key: in_base_unit(way["rate"]) for key, way in ways.items()}
-    parts = [float(part.removesuffix("%")) / 100 for _, part in shapers]
-    fixed = [(key, f"{round(part * bps)} bit/s") for (key, _), part, bps in
-             zip(shapers, parts, rates.values(), strict=True)]  # fmt: skip
+    fixed = [(f"{key}.shaper.rate", f"{round(part * bps)} bit/s") for (key, bps), part in
+             zip(rates.items(), margin.deployed.values(), strict=True)]  # fmt: skip
     listed = [
         replace(choice, label=str(less), more=(
             *choice.more, *((f"{key}.rate", f"{round((1 - less) * bps)} bit/s") for key, bps in rates.items()), *fixed,
@@ -75,7 +72,8 @@ def slower(
         done = compare(network, flows, disciplines=listed, seeds=list(seeds)[:MOST_SEEDS], **run)
     found = [(less, done.responsiveness(str(less))) for less in LESS]
     known = tuple((less, each.increase_ns) for less, each in found if each is not None)
-    return Slower(choice.label, tuple(parts), known) if known else None
+    largest = tuple(part or margin.deployed[way] for way, part in margin.parts.items())
+    return Slower(choice.label, largest, known) if known else None
 
 
 def read(record: Mapping[str, Any] | None) -> Slower | None:
