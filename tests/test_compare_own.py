@@ -28,6 +28,12 @@ from pathlib import Path
 import sluicegate as sg
 
 
+class Refused(Exception):
+    def __init__(self, packet, why):
+        super().__init__(f"{packet.bytes} bytes: {why}")
+        self.packet = packet
+
+
 class Mine(sg.Aqm):
     def __init__(self, *, limit=20, fault=False):
         if limit < 1:
@@ -37,7 +43,7 @@ class Mine(sg.Aqm):
 
     def enqueue(self, packet, ctx):
         if self.fault and packet.number == 9:
-            raise LookupError("mine")
+            raise LookupError("mine") if self.fault is True else Refused(packet, "mine")
         self.queue.append(packet) if len(self.queue) < self.limit else ctx.drop(packet, "tail")
 
     def dequeue(self, ctx):
@@ -177,15 +183,29 @@ def test_mistakes_are_answered_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("fault", "error"), [("true", "LookupError: mine"), ("2", "sluicegate_own.mine.Refused: 1000 bytes: mine")]
+)
 def test_its_exception_ends_the_comparison_with_its_own_traceback(
-    sluicegate: Program, here: Executor, small: Path, tmp_path: Path
+    sluicegate: Program, small: Path, tmp_path: Path, fault: str, error: str
 ) -> None:
+    """Of an exception that no other process can make, too: its class is known where the file was read alone, and it
+    holds a packet."""
     (tmp_path / "mine.py").write_text(MINE)
-    done = sluicegate("compare", small, "--disciplines", "mine.py:Mine:fault=true", "--seeds", "1", "-o", "out")
+    named = f"mine.py:Mine:fault={fault}"
+    done = sluicegate("compare", small, "--disciplines", named, "--seeds", "1", "-o", "out")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "LookupError: mine" in done.stderr
-    assert "in Mine.enqueue" in done.stderr
+    first, file, *source, last, place, run = done.stderr.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert file.startswith('  File "mine.py", line ')
+    assert not any(line.lstrip().startswith("File") for line in source), "no frames but its own"
+    assert last == error
+    assert place.startswith("sluicegate: in Mine.enqueue, at link ")
+    assert run == f"sluicegate: in a run of {named}, seed 1"
     assert not (tmp_path / "out").exists()
+
+
+def test_its_exception_is_raised_in_a_program(here: Executor) -> None:
     with pytest.raises(LookupError, match="mine"):
         sg.compare(NET, FLOWS, disciplines=[sg.Red(), partial(Mine, fault=True)], seeds=1, executor=here, **TIMES)  # type: ignore[arg-type]
 

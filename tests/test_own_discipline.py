@@ -7,6 +7,7 @@ import importlib.util
 import json
 import weakref
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -434,6 +435,30 @@ def test_a_packet_that_is_not_conserved_is_named(fault: str, error: type[Excepti
     assert 'at link "bottleneck", simulated time ' in note
 
 
+@pytest.mark.parametrize("method", ["enqueue", "dequeue"])
+def test_what_is_raised_comes_before_the_packets_that_it_lets_go_of(method: str) -> None:
+    class Raising(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            if method != "enqueue":
+                return super().enqueue(packet, ctx)
+            del packet
+            raise KeyError("mine")
+
+        def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+            return int(self.queue.popleft()) if self.queue else None  # type: ignore[call-overload, no-any-return]
+
+    expected = KeyError if method == "enqueue" else TypeError
+    with pytest.raises(expected) as caught:
+        simulate(Raising)
+    assert caught.value.__notes__[0].startswith(f"sluicegate: in Raising.{method}, ")
+
+
+def test_a_method_whose_signature_is_not_known_tells_its_own_error() -> None:
+    # `int` has no signature in any Python to 3.14, and no frame that would hold the packet.
+    with pytest.raises(TypeError, match="object cannot be interpreted"):
+        simulate(type("Builtin", (Fifo,), {"enqueue": int}))
+
+
 def test_a_packet_of_another_link_is_not_its_own() -> None:
     shared: deque[sg.Packet] = deque()
 
@@ -530,6 +555,11 @@ def test_ctx_is_valid_for_one_call() -> None:
 # --- the API -----------------------------------------------------------------------------------
 
 
+def with_method(name: str, method: Callable[..., None]) -> type[sg.Aqm]:
+    """A discipline that has this method in place of its own."""
+    return type("Other", (Fifo,), {name: method})
+
+
 @pytest.mark.parametrize(
     ("queue", "error", "message"),
     [
@@ -539,6 +569,17 @@ def test_ctx_is_valid_for_one_call() -> None:
         (partial(Fifo, limt=3), sg.ScenarioError, "unexpected keyword argument 'limt'; did you mean \"limit\"?"),
         (lambda: Fifo(limit=int("x")), sg.ScenarioError, "invalid literal for int"),
         (type("Half", (), {"enqueu": 1, "dequeue": len}), sg.ScenarioError, 'no method enqueue .it has "enqueu"'),
+        (type("Half", (sg.Aqm,), {"enqueue": 1}), sg.ScenarioError, "Half: no method dequeue$"),
+        (type("Half", (sg.Aqm,), {"enqueu": 1}), sg.ScenarioError, 'Half: no method enqueue .it has "enqueu"'),
+        (
+            with_method("enqueue", lambda self, packet: None),
+            sg.ScenarioError,
+            r"Other\.enqueue\(packet\): must take \(packet, ctx\)",
+        ),
+        (with_method("enqueue", lambda self, packet, ctx, more: None), sg.ScenarioError, r"must take \(packet, ctx\)"),
+        (with_method("dequeue", lambda self: None), sg.ScenarioError, r"Other\.dequeue\(\): must take \(ctx\)"),
+        (with_method("wake", lambda self, ctx, *, key: None), sg.ScenarioError, r"must take \(ctx\)"),
+        (with_method("average", lambda self, ctx: None), sg.ScenarioError, r"Other\.average\(ctx\): must take \(\)"),
     ],
 )
 def test_what_is_no_discipline_is_refused(queue: object, error: type[Exception], message: str) -> None:

@@ -146,6 +146,11 @@ def wrong(method: str, gives: object) -> Any:
         (wrong("deadline", 1.5), TypeError, "Wrong.deadline returned 1.5: it must return None or a time in whole"),
         (wrong("deadline", 5), ValueError, "Wrong.deadline returned 5 at .* after 1000 wake-ups"),
         (lambda: (Ticker(5, 1), object()), sg.ScenarioError, "object: no method receive"),
+        (
+            lambda: (Ticker(5, 1), type("Short", (Echo,), {"receive": lambda self, datagram: None})()),
+            sg.ScenarioError,
+            r"Short\.receive\(datagram\): must take \(datagram, now_ns\)",
+        ),
         (lambda: Ticker(5, 1), sg.ScenarioError, "it must return two ends, the sender and the receiver"),
         ("ends", sg.ScenarioError, "ends must name|must name a file and a function in it"),
         ("nothing.here:pair", sg.ScenarioError, "no such function here; put it into a module"),

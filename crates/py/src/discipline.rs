@@ -134,16 +134,18 @@ impl<P: Lendable> PyDiscipline<P> {
     /// What a call gave; none when it raised, or when a rule was broken during it.
     fn outcome<T>(&self, py: Python<'_>, method: &str, result: PyResult<T>) -> Option<T> {
         let faults = &self.queue.faults;
-        let kept = faults.take();
+        let kept = faults.take_fault();
         let error = match (result, kept) {
             (Ok(value), None) => return Some(value),
-            (Ok(_), Some(kept)) => kept,
+            (Ok(_), Some(kept)) => kept.error,
             (Err(raised), None) => raised,
+            // A call that raises lets go of packets that it has not kept yet.
+            (Err(raised), Some(kept)) if kept.forgotten => raised,
             // It may come between taking a packet and returning it: the rule that this breaks is not the user's error.
             (Err(raised), Some(_)) if raised.is_instance_of::<PyKeyboardInterrupt>(py) => raised,
             // What was raised has the traceback; but a broken rule that Python has caught comes first.
-            (Err(raised), Some(kept)) if kept.value(py).is(raised.value(py)) => raised,
-            (Err(_), Some(kept)) => kept,
+            (Err(raised), Some(kept)) if kept.error.value(py).is(raised.value(py)) => raised,
+            (Err(_), Some(kept)) => kept.error,
         };
         let Queue { class, link, .. } = &*self.queue;
         let now = self.now.get().0;

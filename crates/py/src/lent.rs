@@ -26,13 +26,23 @@ pyo3::create_exception!(
 /// The first error of what is written in Python for one run; and what that is told of headers.
 #[derive(Default)]
 pub struct Faults {
-    first: Mutex<Option<PyErr>>,
+    first: Mutex<Option<Fault>>,
     pub headers: Headers,
+}
+
+pub(crate) struct Fault {
+    pub error: PyErr,
+    /// Whether it says that Python let go of a packet. What is raised in the same call comes before it: it may be why.
+    pub forgotten: bool,
 }
 
 impl Faults {
     /// Takes the error, if there is one.
     pub fn take(&self) -> Option<PyErr> {
+        self.take_fault().map(|fault| fault.error)
+    }
+
+    pub(crate) fn take_fault(&self) -> Option<Fault> {
         self.first().take()
     }
 
@@ -42,17 +52,21 @@ impl Faults {
     }
 
     pub fn keep(&self, error: PyErr) {
+        self.keep_fault(Fault { error, forgotten: false });
+    }
+
+    fn keep_fault(&self, fault: Fault) {
         let mut first = self.first();
         if first.is_none() {
-            *first = Some(error);
+            *first = Some(fault);
             return;
         }
         // An error that is not kept may hold the last reference to a token, whose end comes back here.
         drop(first);
-        drop(error);
+        drop(fault);
     }
 
-    fn first(&self) -> MutexGuard<'_, Option<PyErr>> {
+    fn first(&self) -> MutexGuard<'_, Option<Fault>> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -311,7 +325,7 @@ impl Drop for PyPacket {
             let class = &self.queue.class;
             let what =
                 format!("{self} was forgotten: {class} neither kept it, nor returned it, nor passed it to ctx.drop");
-            self.queue.faults.keep(ConservationError::new_err(what));
+            self.queue.faults.keep_fault(Fault { error: ConservationError::new_err(what), forgotten: true });
         }
     }
 }

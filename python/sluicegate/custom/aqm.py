@@ -16,6 +16,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -384,6 +385,8 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
     sys.modules[module.__name__] = module  # dataclasses look there
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise ScenarioError(f"{error.filename}:{error.lineno}: {error.msg}") from error
     except Exception as error:
         error.add_note(f"{NOTE}while loading {path}")
         raise
@@ -464,6 +467,9 @@ def _made(
         except TypeError as error:
             wrong = next((key for key in arguments if key not in named), "")
             raise ScenarioError(f"{label}: {error}{did_you_mean(wrong, named, '')}") from None
+    abstract = getattr(factory, "__abstractmethods__", ())
+    if lacking := next((method for method in CALLED if method in abstract), None):
+        raise _no_method(label, lacking, factory)
     try:
         return factory(**arguments), arguments
     except ValueError as error:  # how a constructor refuses a value
@@ -475,31 +481,81 @@ def _made(
 
 AnyHooks = TypeVar("AnyHooks", Hooks, EndHooks)
 
+CALLED = (*Hooks._fields[1:], *EndHooks._fields[1:])
+"""The methods that the core calls."""
+
 
 def _hooks(thing: object, label: str, kind: type[AnyHooks], base: type, needed: Sequence[str]) -> AnyHooks:
     """The methods of a thing, as `kind` names them. Raises `ScenarioError` when it lacks one that it must have."""
-    from .._core import ScenarioError
-
     found: dict[str, Any] = {}
     for method in kind._fields[1:]:
         hook = getattr(thing, method, None)
         if getattr(hook, "__func__", None) is getattr(base, method):
             hook = None
         if not callable(hook) and (hook is not None or method in needed):
-            near = get_close_matches(method, [key for key in dir(thing) if not key.startswith("__")], 1)
-            hint = f' (it has "{near[0]}")' if near else ""
-            raise ScenarioError(f"{label}: no method {method}{hint}")
+            raise _no_method(label, method, thing)
+        if hook is not None:
+            _check_signature(f"{label}.{method}", hook, getattr(base, method))
         found[method] = hook
     return kind(type(thing).__name__, **found)
 
 
+def _no_method(label: str, method: str, thing: object) -> Exception:
+    """The `ScenarioError` for a thing that lacks a method, with the nearest name that it has instead."""
+    from .._core import ScenarioError
+
+    own = [key for key in dir(thing) if not key.startswith("__") and key not in CALLED]
+    near = get_close_matches(method, own, 1)
+    hint = f' (it has "{near[0]}")' if near else ""
+    return ScenarioError(f"{label}: no method {method}{hint}")
+
+
+def _check_signature(name: str, hook: Callable[..., object], declared: Callable[..., object]) -> None:
+    """Raise `ScenarioError` for a method that cannot take what one declared so is called with."""
+    from .._core import ScenarioError
+
+    try:
+        signature = inspect.signature(hook)
+    except (TypeError, ValueError):  # some of those written in C have none
+        return
+    _self, *taken = inspect.signature(declared).parameters
+    try:
+        signature.bind(*taken)
+    except TypeError:
+        raise ScenarioError(f"{name}{signature}: must take ({', '.join(taken)})") from None
+
+
 # --- blaming -----------------------------------------------------------------------------------
+
+
+TOLD = "_sluicegate_traceback"
+"""The attribute in which an exception carries its traceback from one process to another."""
+
+
+def carried(error: BaseException, where: str) -> BaseException:
+    """An exception of what a user wrote, ready to leave its process: `where` says in which run it was raised. An
+    exception that another process could not make becomes a RuntimeError. Any other exception stays as it is."""
+    if traceback_of(error) is None:
+        return error
+    with suppress(Exception):  # some refuse notes
+        error.add_note(f"{NOTE}{where}")
+    told = traceback_of(error)
+    try:
+        if type(error).__module__.startswith(PREFIX):
+            raise ImportError
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        error = RuntimeError(f"{type(error).__qualname__}: {error}")
+    setattr(error, TOLD, told)
+    return error
 
 
 def traceback_of(error: BaseException) -> str | None:
     """The traceback of an exception of a discipline, from its own code on; None for any other exception."""
     from .._core import ConservationError
 
+    if (told := getattr(error, TOLD, None)) is not None:
+        return str(told)
     notes = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt) or not (
         isinstance(error, ConservationError) or any(str(note).startswith(NOTE) for note in notes)

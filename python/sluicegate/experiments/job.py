@@ -121,6 +121,7 @@ class Job:
     made: custom_aqm.Made | None = None
     real: real_hosts.RealHosts | None = None
     may_raise: bool = False
+    id: str = ""
 
 
 class Flag(Protocol):
@@ -162,9 +163,11 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     if job.real is None:
         try:
             raw = custom_aqm.run(core, watch, job.queue, expected=job.made)
-        except Exception as error:
-            if job.may_raise and custom_aqm.traceback_of(error) is not None:
+        except BaseException as error:
+            if job.may_raise and isinstance(error, Exception) and custom_aqm.traceback_of(error) is not None:
                 return {}
+            if (carried := custom_aqm.carried(error, f"in a run of {job.id}, seed {job.seed}")) is not error:
+                raise carried from error
             raise
     else:
         told = lambda _status: watch(0.0, 0.0, 0)  # noqa: E731
@@ -243,7 +246,7 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
     queue, derive = experiment.queue, experiment.derive
     return Job(
         experiment.text, name, sets, seed, keep, queue, derive, build(), checked.files, checked.made, experiment.real,
-        experiment.may_raise,
+        experiment.may_raise, experiment.id,
     )  # fmt: skip
 
 
