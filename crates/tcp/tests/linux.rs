@@ -273,6 +273,28 @@ fn a_delayed_acknowledgement_waits_for_a_tick_of_its_own_host() {
     assert_eq!([1, 2].map(|phase| in_phase.since(last(phase))), [1, 2].map(Span::from_millis));
 }
 
+/// tcp_event_data_recv: after a pause that is longer than the retransmission timeout acknowledgements are quick. Where the
+/// opening took 150 ms, that is 150 + 2 · 150 ms (RFC 6298, Sec. 2.2), by the receiver, which has measured no more.
+#[test]
+fn acknowledgements_are_quick_after_a_pause_beyond_the_timeout() {
+    // A window that grows makes them quick, too.
+    let host = Host { window: 28 * MSS, ..host(Algorithm::Reno) };
+    let waits = |pause| {
+        let line = |fates| Line::new(10_000_000, Span::from_millis(75), host.header, fates);
+        // The 102nd segment, which says PSH, is lost: the 101st is alone.
+        let mut path = Path::new(&host, [line(fates(&[(104, Fate::Lost)])), line(Fates::new())]);
+        path.sender.write(100 * MSS);
+        path.run(Time(2_000_000_000));
+        let last = path.events.iter().filter(|event| event.sent && event.segment.len > 0).next_back().unwrap().at;
+        path.now = last + Span::from_millis(pause);
+        path.sender.write(2 * MSS);
+        path.run(path.now + Span::from_millis(240));
+        let answer = path.events.iter().find(|event| !event.sent && event.segment.ack == 101 * MSS).unwrap();
+        answer.at.since(last + Span::from_millis(pause)) > Span::from_millis(180)
+    };
+    assert_eq!([300, 440, 460, 600].map(waits), [true, true, false, false]);
+}
+
 /// Without segmentation in the device each segment is a buffer of its own: one in 23 says PSH, that is half of the window of
 /// 65,160 bytes, and none waits for an acknowledgement that would make a burst of it longer.
 #[test]

@@ -184,9 +184,11 @@ impl End {
         }
         if let (true, Some(sender)) = (segment.flags.has(Flags::ACK), &mut self.sender) {
             sender.on_ack(segment, now);
-            self.receiver.set_srtt(sender.rtt.srtt_us());
         }
         if segment.occupies() {
+            if let Some(sender) = &self.sender {
+                self.receiver.set_round_trip(sender.rtt.srtt_us(), sender.rtt.rto());
+            }
             self.receives = true;
             let ended = self.receiver.finished();
             self.receiver.on_data(segment, ce, now);
@@ -243,6 +245,7 @@ impl End {
         let by_stamp = || Span::from_millis(self.receiver.clock.stamp(now).wrapping_sub(echo).max(1).into());
         let rtt = if tries == 1 { Some(now.since(first)) } else { (echo != 0).then(by_stamp) };
         let opened = Opened { now, rtt, tries, wnd: segment.options.window };
+        let (_, rto) = self.host.unwritten_window_and_timeout(self.receiver.clock.phase(), Some(&opened));
         self.opening = match &mut self.sender {
             Some(sender) => {
                 sender.opened(opened);
@@ -250,7 +253,7 @@ impl End {
             }
             None => Some(Box::new(Opening::Over(opened))),
         };
-        self.receiver.set_srtt((self.congestion().srtt.0 / 1000) as u32);
+        self.receiver.set_round_trip((self.congestion().srtt.0 / 1000) as u32, rto);
         self.receiver.begin(now);
     }
 

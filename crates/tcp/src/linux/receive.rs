@@ -58,9 +58,9 @@ pub(super) struct Receiver {
     /// Acknowledgements still to go without a wait; how long one waits, zero before the first data, how long at the least, and
     /// at the most (icsk_ack), in ticks.
     quick: u8,
-    ato: u32,
-    delay: u32,
-    longest: u32,
+    ato: u16,
+    delay: u16,
+    longest: u16,
     pub clock: Clock,
     /// The length of full segments as seen, and when data last came.
     mss: u32,
@@ -86,15 +86,16 @@ pub(super) struct Receiver {
     /// The timestamp to echo, and the last one echoed to us.
     recent_stamp: u32,
     last_echo: u32,
-    /// The round trip as the sending half knows it; µs.
+    /// The round trip and the retransmission timeout as the sending half knows them; µs.
     srtt: u32,
+    rto: u32,
 }
 
 impl Receiver {
     /// A receiver that has nothing yet.
     pub fn new(host: &Host, phase: Span) -> Receiver {
         let (clock, options) = (Clock::new(host.rto.tick, phase), host.algorithm.data_options());
-        let ticks = |span| u32::try_from(clock.whole(span)).unwrap_or(u32::MAX / 4);
+        let ticks = |span| u16::try_from(clock.whole(span)).unwrap_or(u16::MAX);
         Receiver {
             next: 0,
             gaps: None,
@@ -124,6 +125,7 @@ impl Receiver {
             recent_stamp: 0,
             last_echo: 0,
             srtt: 0,
+            rto: u32::MAX,
         }
     }
 
@@ -149,13 +151,18 @@ impl Receiver {
         self.last_data = self.clock.ticks(now);
     }
 
-    /// The round trip as the sending half knows it, in whole microseconds.
-    pub fn set_srtt(&mut self, us: u32) {
-        self.srtt = us;
+    /// The round trip, in whole microseconds, and the retransmission timeout as the sending half knows them.
+    pub fn set_round_trip(&mut self, srtt: u32, rto: Span) {
+        (self.srtt, self.rto) = (srtt, u32::try_from(rto.0 / 1000).unwrap_or(u32::MAX));
     }
 
     fn srtt(&self) -> Span {
         Span(u64::from(self.srtt) * 1000)
+    }
+
+    /// The timeout in ticks.
+    fn timeout(&self) -> u16 {
+        self.clock.whole(Span(u64::from(self.rto) * 1000)).try_into().unwrap_or(u16::MAX)
     }
 
     /// How far the timestamp of a segment that has one lies before the one to echo, in milliseconds.
@@ -261,8 +268,8 @@ impl Receiver {
         } else if gap <= (self.delay / 2).into() {
             self.ato = self.ato / 2 + self.delay / 2;
         } else if gap < self.ato.into() {
-            self.ato = (self.ato / 2 + gap as u32).min(self.longest);
-        } else if gap > self.clock.whole(Span::from_millis(200) + self.srtt()) {
+            self.ato = (self.ato / 2 + gap as u16).min(self.timeout());
+        } else if gap > self.timeout().into() {
             self.add_quick(MAX_QUICK);
         }
         self.last_data = ticks;
@@ -343,7 +350,7 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.deadline {
             // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it.
-            let longer = (self.ato * 2).min(self.longest);
+            let longer = self.ato.saturating_mul(2).min(self.longest);
             self.ato = if core::mem::take(&mut self.interactive) { self.delay.max(1) } else { longer };
             self.send_now();
         }
