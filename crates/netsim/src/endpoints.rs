@@ -238,7 +238,7 @@ impl Endpoints {
     #[inline(always)]
     fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
         let slot = self.slots.get(at);
-        let all = send_all(&mut self.network, &mut self.flows, slot, (at, end), now, 0);
+        let all = send_all(&mut self.network, &mut self.flows, slot, (at, end), (now, false), 0);
         if all {
             arm(&mut self.network.engine, slot, at, end);
         }
@@ -401,19 +401,19 @@ impl Endpoints {
     }
 }
 
-/// Sends what one end of the connection in slot `at` has to send at `now`, when so many segments have been sent; false when there
-/// is more, which an event will send.
+/// Sends what one end of the connection in slot `at` has to send at a time, when so many segments have been sent; false when there
+/// is more, which an event will send. With the time is said whether others have been evaluated that send later.
 #[inline(always)]
 fn send_all(
     network: &mut Network,
     states: &mut [FlowState],
     slot: &mut Slot,
     (at, end): (u32, End),
-    now: Time,
+    (now, late): (Time, bool),
     sent: u32,
 ) -> bool {
     for sent in sent..BURST {
-        if !send_one(network, states, slot, end, now) {
+        if !send_one(network, states, slot, end, (now, late)) {
             network.engine.work(sent.into());
             return true;
         }
@@ -427,22 +427,35 @@ fn send_all(
 /// As [`send_all`] of a sender that has sent one segment and has another.
 #[inline(never)]
 fn send_more(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, at: u32, now: Time) -> bool {
-    send_all(network, states, slot, (at, End::Sender), now, 1)
+    send_all(network, states, slot, (at, End::Sender), (now, false), 1)
 }
 
 /// Sends one segment of a connection's end, if it has one to send at `now`.
 #[inline(always)]
-fn send_one(network: &mut Network, states: &mut [FlowState], slot: &mut Slot, end: End, now: Time) -> bool {
+fn send_one(
+    network: &mut Network,
+    states: &mut [FlowState],
+    slot: &mut Slot,
+    end: End,
+    (now, late): (Time, bool),
+) -> bool {
     if !slot.ends[end as usize].may_send() {
         return false;
     }
     let place = network.packets.take();
-    send_in(place, network, states, slot, end, now)
+    send_in(place, network, states, slot, end, (now, late))
 }
 
 /// The same of an end that may have one, in a packet's place, which is given up if it has none.
 #[inline(always)]
-fn send_in(place: u32, network: &mut Network, states: &mut [FlowState], slot: &mut Slot, end: End, now: Time) -> bool {
+fn send_in(
+    place: u32,
+    network: &mut Network,
+    states: &mut [FlowState],
+    slot: &mut Slot,
+    end: End,
+    (now, late): (Time, bool),
+) -> bool {
     let connection = &mut slot.ends[end as usize];
     let Network { shared: Shared { engine, packets, flows, .. }, paths, .. } = network;
     let (packet, segments) = packets.parts(place);
@@ -470,7 +483,9 @@ fn send_in(place: u32, network: &mut Network, states: &mut [FlowState], slot: &m
         }
     }
     let (event, time) = paths.travel(packet, (segments, place), sent);
-    if let Some(time) = go_on(engine, place, packet, event, time) {
+    if late && event != PacketEvent::Delivery {
+        engine.push_packet_between(time, event, place, packet.owner());
+    } else if let Some(time) = go_on(engine, place, packet, event, time) {
         // An event, lest both ends of paths without a queue go on for ever.
         slot.expected[to as usize] += u32::from(slot.early[to as usize]);
         network.push_delivery(place, time);

@@ -239,10 +239,16 @@ impl Engine {
             self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
             return;
         }
+        self.push_packet_between(Time(time), event, entry.packet, entry.owner);
+    }
+
+    /// The same of one that comes before many that wait already, anywhere among them.
+    #[inline(always)]
+    pub fn push_packet_between(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         if event == PacketEvent::Crossing {
-            self.hold(Time(time));
+            self.hold(time);
         }
-        self.push_aside(Time(time), Event::Packet(event, entry.packet), entry.owner.into());
+        self.push_aside(time, Event::Packet(event, packet), owner.into());
     }
 
     /// Adds any event but a port's, of this flow, user or end of a connection.

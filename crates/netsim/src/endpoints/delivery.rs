@@ -74,7 +74,7 @@ impl Endpoints {
         while let Some(expiry) = slot.ends[end as usize].timer_until(time) {
             self.network.engine.evaluated();
             slot.ends[end as usize].on_timer(expiry);
-            if !send_all(&mut self.network, &mut self.flows, slot, (at, end), expiry, 0) {
+            if !send_all(&mut self.network, &mut self.flows, slot, (at, end), (expiry, true), 0) {
                 slot.expected[end as usize] += 1;
                 return false;
             }
@@ -166,7 +166,7 @@ impl Endpoints {
         sender.on_plain(segment, || segments.read(place, segment), ce, header.label, time);
         if !sender.may_send() {
             packets.release(place);
-        } else if send_in(place, &mut self.network, &mut self.flows, slot, End::Sender, time) {
+        } else if send_in(place, &mut self.network, &mut self.flows, slot, End::Sender, (time, false)) {
             // What it lets out first has taken its place.
             if !slot.ends[0].may_send() {
                 self.network.engine.work(1);
