@@ -7,9 +7,10 @@ mod pairs;
 mod prefetch;
 pub mod preparation;
 pub mod slot;
+mod timers;
 
 use crate::counters::FlowTotals;
-use crate::engine::{Engine, Event, PacketEvent};
+use crate::engine::{Event, PacketEvent};
 use crate::network::headers::Headers;
 use crate::network::packet::{End, Header, NONE, PAIRS, SimPacket, owner};
 use crate::network::{MANY, Network, Observer, Shared, go_on};
@@ -25,6 +26,7 @@ use sluicegate_tcp::connection::{Congestion, SendCounters};
 use sluicegate_tcp::{Connection, Flags, Host, Plain, Segment};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use timers::arm;
 
 /// The segments after which one event ends; the rest of a longer burst follows at the same time in an event of its own, so
 /// that no event takes long (an interrupt is heard between events).
@@ -337,26 +339,6 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Handles a timer event of one end of a connection. Returns false for a stale event: the timer has moved since, or it
-    /// belongs to an earlier connection in this slot.
-    pub fn timer(&mut self, at: u32, end: End) -> bool {
-        let now = self.now();
-        let slot = self.slots.get(at);
-        if slot.armed[end as usize] > now {
-            self.network.shared.engine.passed_over();
-            return false;
-        }
-        slot.armed[end as usize] = Time::NEVER;
-        let connection = &mut slot.ends[end as usize];
-        if connection.next_timer_before(Time(now.0 + 1)).is_none() {
-            self.network.shared.engine.passed_over();
-            arm(&mut self.network.shared.engine, slot, at, end);
-            return false;
-        }
-        connection.on_timer(now);
-        true
-    }
-
     /// A link asks for a source quench. It is a control message that waits nowhere: it takes the delays of the packet's way
     /// from its sender to the link, and no bandwidth: 56 bytes for one packet among many.
     pub fn send_quench(&mut self, link: u32, connection: u32, to: End) {
@@ -491,17 +473,6 @@ fn send_in(
         network.push_delivery(place, time);
     }
     true
-}
-
-/// Sets the timer of one end of the connection in slot `at`, if it asks for an earlier time than it has been set to.
-#[inline(always)]
-fn arm(engine: &mut Engine, slot: &mut Slot, at: u32, end: End) {
-    if let Some(time) = slot.arm(end) {
-        if end == End::Receiver {
-            engine.hold(time);
-        }
-        engine.push(time, Event::Timer(at, end), owner(slot.id, end));
-    }
 }
 
 /// The packet whose segment is written leaves one end of a connection, for the other, at `sent`.

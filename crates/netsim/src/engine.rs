@@ -5,22 +5,25 @@
 //! are evaluated nor what else happens in a run can change a result.
 //!
 //! What must happen in the order of time waits here. Many deliveries do not, nor crossings of shared lines: they are evaluated when
-//! it is known that nothing can come before them (`network/ahead.rs`). There are three kinds of waiting:
+//! it is known that nothing can come before them (`network/ahead.rs`). There are four kinds of waiting:
 //!
 //! | what | where it waits |
 //! |---|---|
 //! | a port's next departure or wake-up | one field for each port, the earliest at the root of a tree (`deadlines`) |
 //! | packets on their way, mostly for a time that is the same for all of a kind | lanes (`lane`) for each kind: rings that are sorted as they come |
-//! | timers, sources, and packets that would be far from the end of their lane | a wheel of buckets (`wheel`) |
+//! | sources, what is known to expire, and packets that would be far from the end of their lane | a wheel of buckets (`wheel`) |
+//! | timers of connections, most of which move before they expire | lists of those to look at (`timers`) |
 
 mod deadlines;
 mod lane;
+mod timers;
 mod wheel;
 
 use crate::network::packet::End;
 use deadlines::Deadlines;
 use lane::{Blocks, Lanes};
 use sluicegate_base::{Span, Time};
+use timers::Timers;
 use wheel::{Entry, Wheel};
 
 /// What can happen beside ports. Numbers are indices of links, packets, flows, slots of connections and users.
@@ -36,6 +39,8 @@ pub enum Event {
     Quench(u32, End),
     /// The timer of one end of the connection in this slot may have expired.
     Timer(u32, End),
+    /// Timers may expire soon: see [`Engine::take_timer`].
+    Timers,
     /// One end of the connection in this slot goes on with what it sends at one time.
     Burst(u32, End),
     /// One end of this pair is to be woken.
@@ -89,7 +94,7 @@ impl Event {
     /// sources; then rates that change; probes come last.
     fn class(self) -> u64 {
         match self {
-            Event::Window => 0,
+            Event::Window | Event::Timers => 0,
             // Before what may happen to them at this time.
             Event::Timer(..) | Event::Wake(..) | Event::Released(_) => TIMERS,
             Event::Packet(event, _) => class_at(1 + event as u64),
@@ -141,6 +146,7 @@ pub struct Engine {
     lanes: [Lanes; LANES],
     blocks: Blocks,
     wheel: Wheel,
+    timers: Timers,
     /// Up to when nothing may be evaluated ahead at shared lines.
     held: Time,
     added: u64,
@@ -163,6 +169,7 @@ impl Engine {
             lanes: core::array::from_fn(|_| Lanes::new(many, &mut blocks)),
             blocks,
             wheel: Wheel::new(bucket, reach),
+            timers: Timers::new(),
             held: Time::ZERO,
             added: 0,
             spent: 0,
@@ -259,6 +266,30 @@ impl Engine {
     fn push_aside(&mut self, time: Time, event: Event, owner: u64) {
         self.added += 1;
         self.wheel.put(Entry::new(time.0, order(event.class(), owner), self.added, event));
+    }
+
+    /// The timer of an end of the connection in this slot, with this number, expires at `time` or later: when the end will be
+    /// looked at, which is no later.
+    pub fn push_timer(&mut self, time: Time, slot: u32, end: End, owner: u64) -> Time {
+        let Some((turn, first)) = self.timers.add(slot, end, time.0, self.now.0) else {
+            self.push_aside(time, Event::Timer(slot, end), owner);
+            return time;
+        };
+        if first {
+            self.push_aside(Time(turn), Event::Timers, 0);
+        }
+        Time(turn)
+    }
+
+    /// An end that is to be looked at now for its timer, as [`Event::Timers`] says; `None` when all have been.
+    pub fn take_timer(&mut self) -> Option<(u32, End)> {
+        let due = self.timers.take(self.now.0);
+        if due.is_none() {
+            if let Some(turn) = self.timers.next(self.now.0) {
+                self.push_aside(Time(turn), Event::Timers, 0);
+            }
+        }
+        due
     }
 
     /// Goes on to the next event, if it is no later than `until`.
@@ -368,136 +399,4 @@ impl Engine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use sluicegate_base::Stream;
-
-    #[test]
-    fn ties_break_by_class_then_by_owner_and_then_by_number() {
-        for (bucket, reach) in [(1, 0), (4, 1 << 40), (1 << 20, 1)] {
-            let mut engine = Engine::new(5, Span(bucket), Span(reach), false);
-            engine.push(Time(5), Event::Sample, 0);
-            engine.push(Time(5), Event::Source(1), 1);
-            for (packet, owner) in [(2, 9), (7, 4), (6, 9)] {
-                engine.push_packet(Time(5), PacketEvent::Arrival, packet, owner);
-            }
-            engine.push_packet(Time(5), PacketEvent::Crossing, 1, 3);
-            engine.push_packet(Time(5), PacketEvent::Delivery, 8, 9);
-            engine.push(Time(5), Event::Window, 0);
-            engine.push(Time(5), Event::Timer(0, End::Sender), 100);
-            engine.set_port(4, Time(5));
-            engine.set_port(3, Time(5));
-            engine.push(Time(4), Event::Sample, 0);
-            engine.push(Time(9), Event::Sample, 0);
-            let mut order = Vec::new();
-            while let Some(next) = engine.pop(Time(5)) {
-                order.push(match next {
-                    Next::Port => {
-                        let port = engine.port();
-                        engine.set_port(port, Time::NEVER);
-                        format!("port {port}")
-                    }
-                    Next::Packet(event) => format!("{event:?} {}", engine.take(event)),
-                    Next::Event(Event::Packet(event, packet)) => format!("{event:?} {packet}"),
-                    Next::Event(event) => format!("{event:?}"),
-                });
-            }
-            let expected = [
-                "Sample",
-                "Window",
-                "port 3",
-                "port 4",
-                "Timer(0, Sender)",
-                "Delivery 8",
-                "Arrival 7",
-                "Arrival 2",
-                "Arrival 6",
-                "Crossing 1",
-                "Source(1)",
-                "Sample",
-            ];
-            assert_eq!(order, expected);
-            assert_eq!((engine.pop(Time(9)), engine.now()), (Some(Next::Event(Event::Sample)), Time(9)));
-            assert_eq!(engine.count(), 13);
-        }
-    }
-
-    /// Takes the next event, no later than `until`, as a number.
-    fn take(engine: &mut Engine, until: Time) -> Option<u32> {
-        Some(match engine.pop(until)? {
-            Next::Packet(event) => engine.take(event),
-            Next::Event(Event::Packet(_, id) | Event::Source(id)) => id,
-            other => unreachable!("{other:?}"),
-        })
-    }
-
-    /// Against a sorted list, with events of the present, the next buckets and far beyond the wheel's turn, of kinds that
-    /// wait in lanes and of such that do not, in order and out of it.
-    #[test]
-    fn gives_the_same_order_as_sorting() {
-        let packets = [PacketEvent::Delivery, PacketEvent::Arrival, PacketEvent::Crossing];
-        for (bucket, reach, seed, count) in
-            [(1, 1, 1, 40_000), (64, 1 << 20, 2, 400_000), (4096, u64::MAX, 3, 40_000), (1 << 40, 0, 4, 40_000)]
-        {
-            let mut engine = Engine::new(1, Span(bucket), Span(reach), seed % 2 == 0);
-            let mut rng = Stream::new(seed, "events");
-            let mut expected: Vec<(Time, usize, u32, u32)> = Vec::new();
-            let check = |engine: &mut Engine, (time, _, _, id): (Time, usize, u32, u32)| {
-                if time > Time::ZERO {
-                    assert_eq!(take(engine, Time(time.0 - 1)), None, "not before its time");
-                }
-                assert_eq!((take(engine, time), engine.now()), (Some(id), time));
-            };
-            for id in 0..count {
-                let kind = rng.below(4) as usize;
-                // A constant time for each kind, about that, or any.
-                let after = match rng.below(10) {
-                    0 | 1 => {
-                        let reach = [1, 100, 10_000, 100_000_000, 10_000_000_000][rng.below(5) as usize];
-                        rng.below(reach)
-                    }
-                    2 => [80, 1000, 5000, 40_000][kind] + rng.below(20),
-                    _ => [80, 1000, 5000, 40_000][kind],
-                };
-                // The same owner's events of one time keep their order, which the list has from their numbers.
-                let (time, owner) = (engine.now() + Span(after), id % 50);
-                match packets.get(kind) {
-                    Some(event) => engine.push_packet(time, *event, id, owner),
-                    None => engine.push(time, Event::Source(id), owner.into()),
-                }
-                expected.push((time, kind, owner, id));
-                if rng.below(3) == 0 {
-                    let (at, &first) = expected.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
-                    expected.swap_remove(at);
-                    check(&mut engine, first);
-                }
-                if expected.len() > 200 {
-                    expected.sort_unstable();
-                    for first in expected.drain(..150) {
-                        check(&mut engine, first);
-                    }
-                }
-            }
-            expected.sort_unstable();
-            for first in expected {
-                check(&mut engine, first);
-            }
-            assert_eq!(engine.pop(Time(1 << 61)), None);
-        }
-    }
-
-    /// Events that never come are of no account to the others.
-    #[test]
-    fn what_never_comes_hides_nothing() {
-        let mut engine = Engine::new(1, Span(64), Span(1 << 20), true);
-        engine.push_packet(Time(5), PacketEvent::Arrival, 0, 0);
-        (1..5).for_each(|packet| engine.push_packet(Time::NEVER, PacketEvent::Arrival, packet, 0));
-        engine.push(Time::NEVER, Event::Sample, 0);
-        assert_eq!(take(&mut engine, Time(9)), Some(0));
-        (5..9).for_each(|packet| engine.push_packet(Time(u64::from(packet)), PacketEvent::Arrival, packet, 0));
-        for packet in 5..9 {
-            assert_eq!(take(&mut engine, Time(9)), Some(packet));
-        }
-        assert_eq!(engine.pop(Time(9)), None);
-    }
-}
+mod tests;

@@ -99,6 +99,7 @@ impl Sim {
             Event::QuenchSent(link, connection, to) => workloads.ends.send_quench(link, connection, to),
             Event::Quench(connection, end) => workloads.quench(connection, end),
             Event::Timer(slot, end) => workloads.timer(slot, end),
+            Event::Timers => workloads.ends.look_at_timers(),
             Event::Burst(slot, end) => workloads.go_on(slot, end),
             Event::Wake(pair, end) => workloads.ends.wake(pair, end),
             Event::Transmit(pair, end) => workloads.ends.transmit(pair, end),

@@ -1,7 +1,8 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
 use super::slot::Hears;
-use super::{BURST, Endpoints, Heard, address, arm, send_all, send_in, send_more};
+use super::timers::arm;
+use super::{BURST, Endpoints, Heard, address, send_all, send_in, send_more};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
 use crate::network::packet::{End, NONE, PAIRS, Segments, SimPacket};

@@ -31,7 +31,7 @@ pub struct Slot {
     pub expected: [u32; 2],
     /// Whether what comes to each end may be evaluated as it leaves the network.
     pub early: [bool; 2],
-    /// When each end will be woken; never, when it has not asked.
+    /// When each end will be looked at for its timer, at the latest; never, when it has none.
     pub armed: [Time; 2],
     /// When its sender stops; never, if it does not.
     pub stop: Time,
@@ -230,15 +230,6 @@ impl Slot {
         }
         self.expected[end as usize] += 1;
         Hears::Later
-    }
-
-    /// When an end asks to be woken earlier than it will be: then.
-    #[inline(always)]
-    pub fn arm(&mut self, end: End) -> Option<Time> {
-        let armed = &mut self.armed[end as usize];
-        let at = self.ends[end as usize].next_timer_before(*armed)?;
-        *armed = at;
-        Some(at)
     }
 }
 

@@ -205,41 +205,40 @@ impl Wheel {
     }
 
     /// The first entry, if it is no later than `until`; its bucket is open then.
-    #[inline]
+    #[inline(always)]
     pub fn head(&mut self, until: u64) -> Option<&Entry> {
-        while self.bound <= until && self.present.is_empty() && self.added.is_empty() {
-            if self.bound == u64::MAX {
-                return None;
-            }
-            self.open(self.bound >> self.shift);
-            self.find_bound();
+        if self.present.is_empty() {
+            self.open_until(until);
         }
         if self.bound > until {
             return None;
         }
-        match (self.present.last(), self.added.peek()) {
-            (Some(one), Some(other)) => Some(if one > other { one } else { other }),
-            (one, other) => one.or(other),
+        if self.added.is_empty() { self.present.last() } else { self.present.last().max(self.added.peek()) }
+    }
+
+    /// Opens the first bucket with entries, if there is one up to then and the present one has none.
+    fn open_until(&mut self, until: u64) {
+        while self.bound <= until && self.bound < u64::MAX && self.present.is_empty() && self.added.is_empty() {
+            self.open(self.bound >> self.shift);
+            self.find_bound();
         }
     }
 
     /// Takes what [`head`](Wheel::head) has given.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Event {
-        let from_added = self.added.peek().is_some_and(|added| self.present.last().is_none_or(|one| added > one));
+        let from_added = !self.added.is_empty() && self.added.peek() > self.present.last();
         let entry = if from_added { self.added.pop() } else { self.present.pop() };
         self.find_bound();
         entry.expect("an entry was there").event
     }
 
     /// Finds out what comes first.
-    #[inline]
+    #[inline(always)]
     fn find_bound(&mut self) {
-        self.bound = match (self.present.last(), self.added.peek()) {
-            (None, None) => self.next_start(),
-            (Some(entry), None) | (None, Some(entry)) => entry.time,
-            (Some(one), Some(other)) => one.time.min(other.time),
-        };
+        let first =
+            if self.added.is_empty() { self.present.last() } else { self.present.last().max(self.added.peek()) };
+        self.bound = first.map_or_else(|| self.next_start(), |entry| entry.time);
     }
 
     /// The start of the first bucket, from the one after the present on, that is to be opened.
