@@ -63,7 +63,11 @@ impl Reassembly {
     pub fn insert(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
             match self.ranges.last_mut() {
-                // Most go on where the last has ended, or behind it.
+                // Most go on where the last has ended, which is the one that changed last, or behind it.
+                Some(last) if last.1 == start && self.recents > 0 && self.recent[0] == *last => {
+                    (last.1, self.recent[0].1) = (end, end);
+                    return;
+                }
                 Some(last) if last.1 == start => (last.1, start) = (end, last.0),
                 Some(last) if last.1 > start => {
                     // Merge with every range that it touches; there are few, because a window is.

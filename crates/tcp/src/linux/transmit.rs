@@ -82,7 +82,9 @@ impl Sender {
                     }
                 }
                 Phase::Lost { push } => {
-                    if self.send_lost(segment) {
+                    let sent = self.send_lost(segment);
+                    // After one, pace or window mostly let nothing out.
+                    if sent && !(push && self.sendable(self.window.nxt) && !self.goes_on()) {
                         return true;
                     }
                     if core::mem::take(&mut self.head_resent) {
@@ -90,6 +92,11 @@ impl Sender {
                     }
                     self.sent_now = false;
                     self.phase = if push { Phase::New } else { Phase::Idle };
+                    if sent {
+                        self.end_new();
+                        self.phase = Phase::Idle;
+                        return true;
+                    }
                 }
             }
         }

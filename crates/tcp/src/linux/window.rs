@@ -295,13 +295,9 @@ impl ReceiveWindow {
 
     /// The buffer holds a window of so many bytes, if it may.
     fn widen(&mut self, wanted: u64) {
-        let memory = wanted.min(u64::MAX >> RATIO_SHIFT) << RATIO_SHIFT;
-        if memory < (u64::from(self.buffer) + 1) * u64::from(self.ratio) {
-            return;
-        }
-        let buffer = (memory / u64::from(self.ratio)).min(2 * u64::from(self.most)) as u32;
-        if buffer > self.buffer {
-            self.buffer = buffer;
+        let (memory, most) = (wanted.min(u64::MAX >> RATIO_SHIFT) << RATIO_SHIFT, 2 * u64::from(self.most));
+        if u64::from(self.buffer) < most && memory >= (u64::from(self.buffer) + 1) * u64::from(self.ratio) {
+            self.buffer = (memory / u64::from(self.ratio)).min(most) as u32;
             self.whole = self.space_beside(0);
             self.clamp = self.whole;
         }

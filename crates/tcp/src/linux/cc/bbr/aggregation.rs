@@ -39,7 +39,7 @@ impl Aggregation {
             }
         }
         let time = micros(window.delivered_time.since(self.epoch));
-        let mut expected = ((u128::from(rate) * u128::from(time)) >> BW_SHIFT) as u64;
+        let mut expected = rate.saturating_mul(time) >> BW_SHIFT;
         if self.acked <= expected || self.acked + u64::from(sample.acked_sacked) >= RESET {
             self.begin(window.delivered_time);
             expected = 0;
@@ -52,7 +52,6 @@ impl Aggregation {
 
     /// How much larger the window is for it.
     pub fn cwnd(&self, rate: u64) -> u32 {
-        let bound = (u128::from(rate) * u128::from(TIME_US)) >> BW_SHIFT;
-        u128::from(self.most[0].max(self.most[1])).min(bound) as u32
+        self.most[0].max(self.most[1]).min(rate.saturating_mul(TIME_US) >> BW_SHIFT) as u32
     }
 }

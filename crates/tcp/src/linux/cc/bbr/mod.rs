@@ -59,11 +59,11 @@ impl RecoveryWindow {
     }
 }
 
-/// A rate with a gain, as the sender paces (bbr_bw_to_pacing_rate).
+/// A rate with a gain, as the sender paces (bbr_bw_to_pacing_rate): at most 8.8 Tbit/s.
 #[inline]
 fn paced(rate: u64, gain: u64, mss: u32) -> Rate {
-    let scaled = u128::from(rate) * u128::from(u64::from(mss) * gain) / u128::from(UNIT);
-    Rate(u64::try_from(((scaled * (1_000_000 / 100 * 99)) >> BW_SHIFT) * 8).unwrap_or(u64::MAX))
+    let scaled = rate.saturating_mul(u64::from(mss) * gain) / UNIT;
+    Rate((scaled.saturating_mul(1_000_000 / 100 * 99) >> BW_SHIFT) * 8)
 }
 
 /// The pace before a rate is known: the window in a round trip, which is 1 ms before it is measured.
@@ -89,7 +89,7 @@ fn least_burst(window: &Window) -> u32 {
 #[inline]
 fn bdp(window: &Window, min_rtt: Option<Span>, rate: u64, gain: u64) -> u32 {
     let Some(rtt) = min_rtt else { return window.initial };
-    let scaled = u128::from(rate) * u128::from(micros(rtt) * gain) / u128::from(UNIT);
+    let scaled = rate.saturating_mul(micros(rtt) * gain) / UNIT;
     u32::try_from(scaled.div_ceil(1 << BW_SHIFT)).unwrap_or(u32::MAX / 4)
 }
 
