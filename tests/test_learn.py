@@ -161,16 +161,15 @@ def test_a_link_that_pauses_is_told_while_nothing_waits_too(tmp_path: Path) -> N
     assert rate.busy < 0.75
     assert rate.bps == pytest.approx(51_662_400, rel=0.02)  # 6 % less with what is seen alone
     assert abs(rate.bps - 51_662_400) < rate.half_width_bps
-    # The pauses in the file are like those of the link, but where they were drawn a packet that came cuts them: of
-    # three quarters of the time, here.
+    # The trace is not the link's own, but one like it.
     shares, kinds = [], []
     real = pl.read_csv(WIFI, comment_prefix="#")
     for times, found in (rate.trace, (real["time_s"].to_numpy(), real["rate_bps"].to_numpy())):
         lasts, off = np.diff(times), found[:-1] == 0
         shares.append((lasts * found[:-1]).sum() / lasts.sum())
-        kinds.append(np.quantile(lasts[off], [0.25, 0.5, 0.75, 0.95]))
+        kinds.append([*np.quantile(lasts[off], [0.25, 0.5, 0.75, 0.95]), *np.quantile(lasts[~off], [0.25, 0.5, 0.75])])
     assert shares[0] == pytest.approx(shares[1], rel=0.02)
-    assert kinds[0] == pytest.approx(kinds[1], rel=0.25)
+    assert kinds[0] == pytest.approx(kinds[1], rel=0.2)  # of 600 pauses that were seen, in 20 s of a trace of 10 s
 
 
 def test_jitter_behind_the_queue_is_told_in_each_direction(tmp_path: Path) -> None:

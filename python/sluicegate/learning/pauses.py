@@ -30,7 +30,7 @@ PARTS = 10
 """Parts of the capture of which each is left out once, for the interval."""
 
 SEED = 1
-"""Of what is drawn for the time in which nothing waits."""
+"""Of the order of times in which the link sends and pauses."""
 
 
 @dataclass(frozen=True)
@@ -70,51 +70,43 @@ def pauses(passage: Passage) -> Pauses | None:
     use = stopped[begins]
     # A pause is seen as a whole if something waited when it began.
     paused, at = (took - bits * pace)[stopped & busy], np.flatnonzero(stopped & busy)
-    bps = _mean(sent[use], whole[use], paused, pace)
+    curve = _between(sent[use], whole[use])
+    bps = _mean(curve, paused, pace)
     part = np.linspace(0, len(took), PARTS + 1)
     others = []
     for low, high in pairwise(part.tolist()):
         mine, kept = use & ((begins < low) | (begins >= high)), (at < low) | (at >= high)
-        others.append(_mean(sent[mine], whole[mine], paused[kept], pace))
+        others.append(_mean(_between(sent[mine], whole[mine]), paused[kept], pace))
     # The jackknife; Student's t for ten parts.
     half = 2.26 * float(np.std(others)) * np.sqrt(PARTS - 1)
-    trace = _over_time(passage, np.where(stopped, took - bits * pace, 0), paused, pace, bps)
-    return Pauses(bps, float(half), trace)
+    lasts = float(passage.departure[passage.sent[-1]] - passage.begun[0])
+    return Pauses(bps, float(half), _over_time(curve, paused, pace, lasts))
 
 
-def _mean(sent: Reals, whole: NDArray[np.bool_], paused: Reals, pace: float) -> float:
-    """The mean rate from bits between pauses, of which some go on unseen (Kaplan and Meier), and the pauses."""
+def _between(sent: Reals, whole: NDArray[np.bool_]) -> tuple[Reals, Reals]:
+    """How many bits the link sends between pauses, and the part of the times in which it is more: some of these are not
+    `whole`, as it sent on unseen (Kaplan and Meier)."""
     from scipy.stats import CensoredData, ecdf
 
     curve = ecdf(CensoredData(uncensored=sent[whole], right=sent[~whole])).sf
-    places = np.concatenate(([0.0], curve.quantiles))
-    left = np.concatenate(([1.0], curve.probabilities[:-1]))
-    mean = float(np.sum(np.diff(places) * left))
+    return np.concatenate(([0.0], curve.quantiles)), np.concatenate(([1.0], curve.probabilities))
+
+
+def _mean(curve: tuple[Reals, Reals], paused: Reals, pace: float) -> float:
+    """The mean rate from what is sent between pauses (`_between`), and the pauses."""
+    bits, more = curve
+    mean = float(np.sum(np.diff(bits) * more[:-1]))
     return mean / (mean * pace + float(paused.mean())) * 1e9
 
 
-def _over_time(passage: Passage, stopped: Reals, paused: Reals, pace: float, bps: float) -> tuple[Reals, Reals]:
-    """When the link sends and pauses. `stopped`: how long a pause each packet met, in nanoseconds. While nothing waits,
-    pauses like those that were seen (`paused`) come by chance, as many as make the mean rate what it is, `bps`."""
-    begun, left = ((each - passage.begun[0]).astype(float) for each in (passage.begun, passage.departure[passage.sent]))
-    # The time in which nothing waits, put together: it begins anew as it ended.
-    idle = np.concatenate(([0.0], np.cumsum(begun[1:] - left[:-1])))
-    pausing = max((1 - bps * pace / 1e9) * left[-1] - stopped.sum(), 0.0) / max(idle[-1], 1.0)
-    draw = np.random.default_rng(SEED)
-    edges = [0.0]
-    while pausing > 0 and edges[-1] < idle[-1]:
-        pause = draw.choice(paused)
-        edges += [stops := edges[-1] + draw.exponential(paused.mean() * max(1 / pausing - 1, 0)), stops + pause]
-    changes = np.array(edges)
-    places = np.unique(np.concatenate((idle[:-1], changes[changes < idle[-1]])))
-    at = np.searchsorted(idle, places, side="right") - 1
-    met = stopped > 0
-    times = np.concatenate((left[at] + places - idle[at], begun, begun[met] + stopped[met]))
-    sends = np.concatenate((np.searchsorted(edges, places, side="right") % 2 == 1, ~met, np.ones(met.sum(), bool)))
-    order = np.argsort(times, kind="stable")
-    times, sends = np.round(times[order] / 1e9, 6), sends[order]
-    # Of one microsecond the last counts; what goes on is not said again.
-    last = np.diff(times, append=np.inf) > 0
-    times, sends = times[last], sends[last]
-    change = np.concatenate(([True], sends[1:] != sends[:-1]))
-    return times[change], np.where(sends[change], 1e9 / pace, 0.0)
+def _over_time(curve: tuple[Reals, Reals], paused: Reals, pace: float, lasts: float) -> tuple[Reals, Reals]:
+    """A link that sends and pauses as this one, for so long: what it did while nothing waited was not seen, so that its
+    own times have gaps. Each part of both distributions is in it as often as any other; their order is by chance."""
+    bits, more = curve
+    mean = float(np.sum(np.diff(bits) * more[:-1])) * pace + float(paused.mean())
+    chance = np.random.default_rng(SEED)
+    part = (np.arange(round(lasts / mean)) + 0.5) / round(lasts / mean)
+    sends = bits[np.minimum(np.searchsorted(-more, -part), len(bits) - 1)] * pace
+    turns = np.stack([chance.permutation(sends), chance.permutation(np.quantile(paused, part))], axis=1).ravel()
+    times = np.round(np.concatenate(([0.0], np.cumsum(turns[:-1]))) / 1e9, 6)
+    return times, np.where(np.arange(len(times)) % 2, 0.0, 1e9 / pace)
