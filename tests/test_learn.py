@@ -12,7 +12,7 @@ from conftest import Program
 
 import sluicegate as sg
 from sluicegate.learning import sightings
-from sluicegate.learning.beyond import Lost
+from sluicegate.learning.beyond import Lost, lost
 from sluicegate.learning.discipline import discipline
 from sluicegate.learning.learnt import learn
 from sluicegate.learning.model import Learnt, Unknown
@@ -424,19 +424,43 @@ def test_losses_behind_the_queue_are_told_and_drops_in_it_are_none(tmp_path: Pat
             for at, link in enumerate(("bottleneck/arrivals", "bottleneck", "bottleneck/back"))
         }
         run = sg.simulate(network + transfers, pcap=places, progress=False)
-        lost = learn(list(places.values()), inside=["172.16.0.0/12"], out=tmp_path / "learnt.toml").forward.lost
+        told_of = learn(list(places.values()), inside=[INSIDE], out=tmp_path / "learnt.toml").forward.lost
         drops, real = run.links["drops_packets"].item(), run.links["lost_packets"].item()
         assert drops > 20
         if told is None:
-            assert (lost, real) == (None, 0)
+            assert (told_of, real) == (None, 0)
             continue
-        assert lost is not None
+        assert told_of is not None
         # One that was sent again and lost again may be taken for one, and so may two that look alike.
-        assert lost.lost == pytest.approx(real, rel=0.1)
-        assert lost.keys.keys() == {"loss"}
-        assert lost.keys["loss"] == pytest.approx(0.002, rel=0.4)  # of some 100 losses, whose square root is a tenth
+        assert told_of.lost == pytest.approx(real, rel=0.1)
+        assert told_of.keys.keys() == {"loss"}
+        assert told_of.keys["loss"] == pytest.approx(0.002, rel=0.4)  # of some 100 losses, whose square root is a tenth
         assert "\nloss = " in (tmp_path / "learnt.toml").read_text("utf-8")
     sg.check(tmp_path / "learnt.toml")
+
+
+@pytest.mark.parametrize("missing", ["in the queue", "behind it"])
+def test_what_was_received_is_no_loss_though_it_is_sent_again(missing: str) -> None:
+    """Each second the first of four segments is lost, and a timeout sends all four again."""
+    before, behind, acks = [], [], []
+    for second in range(4):
+        segments = [(second * 4 + each) * 1000 for each in range(4)]
+        for at, sent in ((second, segments), (second + 0.5, segments)):
+            before += [(at + 0.001 * place, seq) for place, seq in enumerate(sent)]
+            behind += [(at + 0.01 + 0.001 * place, seq) for place, seq in enumerate(sent)
+                       if missing != "in the queue" or at != second or place]  # fmt: skip
+        acks += [(second + 0.051 + 0.001 * place, segments[0]) for place in range(3)]
+        acks += [(second + 0.551 + 0.001 * place, segments[-1] + 1000) for place in range(4)]
+    types = {"time_ns": pl.Int64, "flow": pl.UInt32}
+
+    def table(rows: list[tuple[float, int]], **more: pl.Expr) -> pl.DataFrame:
+        found = pl.DataFrame(rows, ["at", "number"], orient="row").sort("at")
+        return found.select(time_ns=(pl.col("at") * 1e9).round(), flow=pl.lit(1), **more).cast(types)  # type: ignore[arg-type]
+
+    data = {"seq": pl.col("number").cast(pl.UInt32), "payload_bytes": pl.lit(1000)}
+    answers = table(acks, ack=pl.col("number").cast(pl.UInt32))
+    found = lost(table(before, **data), table(behind, **data), answers, {1: 40_000_000})
+    assert (found is None) if missing == "in the queue" else (found is not None and found.lost == 4)
 
 
 def test_losses_in_bursts_are_told_as_such() -> None:

@@ -54,7 +54,8 @@ def lost(
 
     `before`, `behind`: packets of a direction at the queue; `answers`: of the other one, where it is seen first.
     `trips`: base round trips of connections in nanoseconds. A segment was lost if it is sent again a round trip or more
-    after it had left, and no acknowledgement has gone beyond its beginning by then.
+    after it had left, and by then acknowledgements still ask for it: what only follows such a one was received, though
+    it may be sent again, too.
     """
     import polars as pl
 
@@ -73,13 +74,11 @@ def lost(
     again = left.with_columns(after=pl.col("left") + pl.col("trip")).sort("after").join_asof(
         sent, left_on="after", right_on="again", by=["flow", "seq"], strategy="forward", check_sortedness=False
     ).drop_nulls("again")  # fmt: skip
-    acks = answers.filter(pl.col("ack").is_not_null()).select("flow", "ack", heard="time_ns")
-    met = again.sort("again").join_asof(
-        acks, left_on="again", right_on="heard", by="flow", strategy="backward", check_sortedness=False
-    ).drop_nulls("ack")  # fmt: skip
-    ahead = (met["ack"].cast(pl.Int64) - met["seq"].cast(pl.Int64) + 2**31) % 2**32 - 2**31
+    acks = answers.filter(pl.col("ack").is_not_null())
+    asked = acks.group_by("flow", seq="ack").agg(asked=pl.col("time_ns").max())
+    met = again.join(asked, on=["flow", "seq"]).filter(pl.col("asked") > pl.col("after"))
     # A segment that was sent three times counts each time it left.
-    places: NDArray[np.int64] = np.unique(met.filter(ahead <= 0)["place"].to_numpy().astype(np.int64))
+    places: NDArray[np.int64] = np.unique(met["place"].to_numpy().astype(np.int64))
     if len(places) < FEWEST:
         return None
     ends = np.flatnonzero(np.diff(places) > NEAR)

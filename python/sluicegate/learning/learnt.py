@@ -68,7 +68,8 @@ def learn(
     done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
     for way in ways:
         if way.passage is not None and len(packets) == 2:
-            base = {flow: round(rtt * 1e6) for flow, rtt in done.rtts_ms.items()}
+            most = 0.0 if way.jitter is None else way.jitter.ms
+            base = {flow: round((rtt + most) * 1e6) for flow, rtt in done.rtts_ms.items()}
             way.lost = beyond.lost(*packets[way.down], packets[not way.down][0], base)
     _groups(done, stretch, packets, trips)
     _unknown(done)
