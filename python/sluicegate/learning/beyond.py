@@ -95,7 +95,7 @@ class Jitter:
     late: NDArray[np.int64]
 
     def least(self, answers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """By how much the first of so many answers comes late."""
+        """By how much that of so many answers comes late, each at another time, which is the least late."""
         return np.quantile(self.late, 1 / (answers + 1))
 
 

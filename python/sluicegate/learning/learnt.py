@@ -90,8 +90,10 @@ def _round_trips(stretch: Stretch, ways: Ways, forward: Direction, back: Directi
         way.jitter = beyond.jitter(ways[way.down][1], ways[not way.down][0])
         if way.jitter is None:
             continue
-        answers = stretch.totals.filter(pl.col("down") != way.down)
-        counts = trips.join(answers, on="flow", how="left", maintain_order="left")["packets"].fill_null(1)
+        # What comes at once is late by as much.
+        slot = pl.col("time_ns") // int(way.jitter.ms * 1e6)
+        answers = ways[not way.down][0].group_by("flow").agg(times=slot.n_unique())
+        counts = trips.join(answers, on="flow", how="left", maintain_order="left")["times"].fill_null(1)
         late = pl.Series(way.jitter.least(counts.to_numpy())).cast(pl.Int64)
         trips = trips.with_columns(pl.max_horizontal(pl.col(leg) - late, pl.col(leg).min()).alias(leg))
     return trips.with_columns(rtt_ns=pl.col("far_ns") + pl.col("near_ns"))
