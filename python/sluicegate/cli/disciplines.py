@@ -18,9 +18,9 @@ def disciplines(
     as_json: Json = False,
 ) -> None:
     """List the queue disciplines, or explain one: rule, parameters, sources, tc line."""
-    from .. import _core
+    from ..declarations import declarations
 
-    known: list[dict[str, Any]] = json.loads(_core.declarations())["disciplines"]
+    known: list[dict[str, Any]] = declarations()["disciplines"]
     chosen = known if name is None else [d for d in known if d["name"] == name]
     if not chosen:
         raise Refusal(f"{name}: no such discipline{did_you_mean(str(name), [d['name'] for d in known])}")

@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal
 
 from .. import _core
 from .._generated import Dumbbell, Endpoints, Source, Tcp
+from ..declarations import declarations
 from ..experiments.controllers import Controller
 from ..experiments.disciplines import Choice
 from ..experiments.engine import Derive, Experiment, Sets
@@ -321,14 +322,9 @@ def classes(container: str, count: int) -> str:
     return f'[queue]\ndiscipline = "{container}"\n' + '[[queue.classes]]\ndiscipline = "drop_tail"\n' * count
 
 
-@cache
-def _declarations() -> dict[str, Any]:
-    return dict(json.loads(_core.declarations()))
-
-
 def declared(name: str) -> dict[str, Any] | None:
     """What the registry says of a discipline; None for one of a person's own."""
-    return next((each for each in _declarations()["disciplines"] if each["name"] == name), None)
+    return next((each for each in declarations()["disciplines"] if each["name"] == name), None)
 
 
 def marking(name: str) -> Sets:

@@ -20,6 +20,7 @@ from ..custom import aqm as custom_aqm
 from ..custom import ends as custom_ends
 from ..custom.ends import EndsFactory
 from ..custom.rust import ADAPTED
+from ..declarations import declarations
 from ..quantities import did_you_mean
 from .disciplines import listed_once, parsed
 
@@ -77,7 +78,7 @@ Controllers = str | EndsFactory | Iterable[str | EndsFactory | Controller]
 @cache
 def titles() -> dict[str, str]:
     """What each congestion control of the simulator is, by its name."""
-    return {each["name"]: each["doc"] for each in json.loads(_core.declarations())["algorithms"]}
+    return {each["name"]: each["doc"] for each in declarations()["algorithms"]}
 
 
 def controllers(listed: Controllers) -> list[Controller]:

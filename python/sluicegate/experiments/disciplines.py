@@ -19,6 +19,7 @@ from .. import _core, declared, scenario
 from .._generated import Discipline
 from ..custom import aqm as custom_aqm
 from ..custom.aqm import AqmFactory
+from ..declarations import declarations
 from ..quantities import did_you_mean
 
 
@@ -89,13 +90,13 @@ Listed = Queue | Iterable[Queue | Choice]
 
 def known() -> list[str]:
     """The names of the disciplines that the simulator has."""
-    return [each["name"] for each in json.loads(_core.declarations())["disciplines"]]
+    return [each["name"] for each in declarations()["disciplines"]]
 
 
 @cache
 def titles() -> dict[str, str]:
     """The title of each discipline that the simulator has, such as "Drop Tail", by its name."""
-    return {each["name"]: each["title"] for each in json.loads(_core.declarations())["disciplines"]}
+    return {each["name"]: each["title"] for each in declarations()["disciplines"]}
 
 
 def choices(listed: Listed, argument: str = "disciplines") -> list[Choice]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from .. import _core
+from ..declarations import declarations
 from ..deploy import dummynet, linux, linux_bpf
 from .disciplines import Choice, Listed, choices
 from .ranking import MEMORY
@@ -35,7 +35,7 @@ def eligible(
 ) -> tuple[list[Choice], dict[str, str]]:
     """The disciplines that a person's constraints leave, and the others with the reason. Those with classes of traffic
     fit only where the scenario describes its classes. Raises `ScenarioError` when none is left."""
-    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+    declared = {each["name"]: each for each in declarations()["disciplines"]}
     module = SYSTEMS.get(system or "")
     kept, left_out = [], {}
     for choice in choices(among if among is not None else list(declared)):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _core
 from ..custom import aqm as custom_aqm
+from ..declarations import declarations
 from ..results import tables_from_core
 from ..scenario import PYTHON, TEXT
 from . import real_hosts
@@ -229,7 +230,7 @@ def check(experiment: Experiment, seed: int | None = None, digest: Callable[[Pat
 @cache
 def known_traces() -> frozenset[str]:
     """The traces that come with the package: the build says what is in them."""
-    return frozenset(json.loads(_core.declarations())["traces"])
+    return frozenset(declarations()["traces"])
 
 
 def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, elsewhere: bool) -> Job:

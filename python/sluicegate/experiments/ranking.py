@@ -13,11 +13,10 @@ puts the better one into a later level puts the other there too.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .. import _core
+from ..declarations import declarations
 from ..goals import Goal
 from .compare import Comparison
 
@@ -45,7 +44,7 @@ class Ranked:
 def ranking(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[Goal] = ()) -> list[Ranked]:
     """The disciplines by goals kept, then by the goals in order, then by those that decide `among_equals`, then by how
     little they remember of flows."""
-    declared = {each["name"]: each["memory"] for each in json.loads(_core.declarations())["disciplines"]}
+    declared = {each["name"]: each["memory"] for each in declarations()["disciplines"]}
     memory = {label: declared.get(name) for label, name in comparison.names.items()}
     kept = {
         label: tuple(goal.kept(comparison.mean(label, goal.column)) for goal in by)

@@ -25,6 +25,7 @@ from typing import Any
 
 from .. import _core
 from ..custom import aqm as custom_aqm
+from ..declarations import declarations
 from ..declared import what_is
 from ..quantities import did_you_mean, in_base_unit
 from ..scenario import ScenarioWarning, Subject
@@ -171,13 +172,13 @@ def _check_host(file: str, index: int, flow: Resolved, given: set[str]) -> None:
 
 def profile_values(name: str) -> dict[str, Any]:
     """What a profile says of a host, by key."""
-    profiles = {each["name"]: each["values"] for each in json.loads(_core.declarations())["profiles"]}
+    profiles = {each["name"]: each["values"] for each in declarations()["profiles"]}
     return {"profile": name} | {each["name"]: each["value"] for each in profiles[name]}
 
 
 def defaults(kind: str) -> dict[str, Any]:
     """What the keys of a kind of source are where nobody says; None for what depends on others."""
-    for source in json.loads(_core.declarations())["sources"]:
+    for source in declarations()["sources"]:
         if source["name"] == kind:
             return {field["name"]: field["default"] for field in source["fields"]}
     return {}

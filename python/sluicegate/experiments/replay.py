@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..custom import aqm as custom_aqm
+from ..declarations import declarations
 from ..io import staged_file
 from ..progress import shown
 from ..quantities import toml_text
@@ -248,7 +249,7 @@ def _replay(
 
 def file_names() -> list[str]:
     """The names of the files that `Replay.write` writes."""
-    tables = json.loads(_core.declarations())["replay_tables"]
+    tables = declarations()["replay_tables"]
     return [*(f"{table['name']}.parquet" for table in tables), "summary.json"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import tomllib
@@ -11,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _core, scenario
+from ..declarations import declarations
 from ..design.footing import footing
 from ..quantities import in_base_unit, toml_text
 from ..traffic.groups import TALK_DSCP, Traffic, typical_rtt_ns
@@ -113,7 +113,7 @@ def _own(text: str, sets: Sets) -> bool:
 
 def _declared(name: str) -> dict[str, Any]:
     """The declaration of a discipline; empty for one of a person's own."""
-    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+    declared = {each["name"]: each for each in declarations()["disciplines"]}
     return dict(declared.get(name, {}))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .. import _core
+from ..declarations import declarations
 from ..stats import jain
 from ..traffic.groups import COMING_AND_GOING
 
@@ -112,7 +111,7 @@ def kept() -> dict[str, tuple[str, ...]]:
 
 def drop_reasons() -> list[str]:
     """Every reason for which a packet can be dropped, as it is declared."""
-    return [reason["name"] for reason in json.loads(_core.declarations())["drop_reasons"]]
+    return [reason["name"] for reason in declarations()["drop_reasons"]]
 
 
 def clash(groups: Sequence[str]) -> str | None:

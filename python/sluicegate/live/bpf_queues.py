@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _core
+from ..declarations import declarations
 from ..deploy.linux_bpf import Parameters
 
 REASONS = ("tail", "early", "forced", "match", "reconfigured")
@@ -137,7 +137,7 @@ class BpfQueue:
             for name, value, places in to.numbers
             if name != "generation" and old[name] != value
         }
-        declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+        declared = {each["name"]: each for each in declarations()["disciplines"]}
         fixed = [each["name"] for each in declared[to.discipline]["fields"] if each["fixed"] and each["name"] in others]
         if fixed:
             what = ", ".join(f"{name} ({' → '.join(others[name])})" for name in fixed)

@@ -9,7 +9,6 @@ that direction alone; but where the other one has no rate, it takes the rate, to
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 
 from .. import _core
 from ..custom import aqm as custom_aqm
+from ..declarations import declarations
 from ..declared import override
 from ..experiments.disciplines import Choice, Queue, one
 from ..quantities import did_you_mean, toml_text
@@ -143,7 +143,7 @@ def read(given: Direction | None, argument: str) -> Side:
 @cache
 def keys() -> tuple[str, ...]:
     """The keys that both directions of a network have."""
-    known = json.loads(_core.declarations())
+    known = declarations()
     forward = {each["name"] for each in known["network"]["fields"]}
     return tuple(each["name"] for each in known["reverse"]["fields"] if each["name"] in forward)
 
@@ -185,7 +185,7 @@ def _text(value: object, place: str) -> str:
 def _unknown(key: str) -> str:
     """What to say of a key that a direction does not have."""
     known = [*keys(), "queue"]
-    parameters = {each["name"] for one in json.loads(_core.declarations())["disciplines"] for each in one["fields"]}
+    parameters = {each["name"] for one in declarations()["disciplines"] for each in one["fields"]}
     if key in parameters:
         return f"{key}: no such key of a link; a discipline's values follow it after colons: queue=red:{key}=…"
     return f"{key}: no such key" + did_you_mean(key, known)

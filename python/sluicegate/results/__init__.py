@@ -294,11 +294,11 @@ def read_tables(directory: str | Path, of: str, always: Sequence[str]) -> dict[s
     ValueError when a file is damaged, or missing though its table is one of those that `always` have rows."""
     import polars as pl
 
-    from .. import _core
+    from ..declarations import declarations
 
     types = {"f64": pl.Float64, "i64": pl.Int64, "str": pl.String}
     found = {}
-    for table in json.loads(_core.declarations())[of]:
+    for table in declarations()[of]:
         if Path(directory, f"{table['name']}.parquet").is_file():
             found[table["name"]] = read_table(directory, table["name"])
         elif table["name"] in always:
@@ -311,9 +311,9 @@ def read_tables(directory: str | Path, of: str, always: Sequence[str]) -> dict[s
 
 def file_names() -> list[str]:
     """The names of the files that `Run.write` writes."""
-    from .. import _core
+    from ..declarations import declarations
 
-    tables = json.loads(_core.declarations())["tables"]
+    tables = declarations()["tables"]
     return [*(f"{table['name']}.parquet" for table in tables), "summary.json"]
 
 

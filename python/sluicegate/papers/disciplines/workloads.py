@@ -9,14 +9,13 @@ hosts are Linux's, as the choice is for today.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ... import _core
+from ...declarations import declarations
 from ...design.footing import footing
 from ...experiments.disciplines import choices
 from ...experiments.engine import Sets
@@ -86,9 +85,7 @@ STATES = (NONE, FIXED, QUEUED, HEARD)
 """What a discipline remembers of flows, least first."""
 
 STATE = {
-    each["name"]: (each["memory"], each["remembers"])
-    for each in json.loads(_core.declarations())["disciplines"]
-    if not each["container"]
+    each["name"]: (each["memory"], each["remembers"]) for each in declarations()["disciplines"] if not each["container"]
 }
 """What each discipline of the registry remembers of flows: the kind, and what it is. Containers hold others."""
 
