@@ -3,8 +3,6 @@ wrong in the caller's terms, as soon as it is there."""
 
 from __future__ import annotations
 
-import io
-import re
 import subprocess
 import sys
 import time
@@ -20,14 +18,12 @@ from conftest import SMALL, Program
 
 import sluicegate as sg
 from sluicegate import _core
-from sluicegate import progress as bars
 from sluicegate import scenario as api
 from sluicegate.experiments import engine
 
 NETWORK = sg.dumbbell(rate="1 Mbit/s", delay="5 ms", queue=sg.Choke(min_th=10, max_th=30, limit=60))
 FLOWS = [sg.Tcp(2, window=20), sg.Udp(rate="1 Mbit/s")]
 SHORT = {"duration": "3 s", "warmup": "1 s"}
-CAPTURE = str(Path(__file__).parent / "captures/raw.pcap")
 
 
 class Fifo(sg.Aqm):
@@ -443,191 +439,3 @@ def test_an_empty_text_is_no_scenario(empty: str) -> None:
 def test_a_mistake_in_a_text_has_its_line() -> None:
     with pytest.raises(sg.ScenarioError, match=r"^\(text\):\d+: queue\.min_th = 70 packets: breaks the rule"):
         sg.run(SMALL.replace("min_th = 10", "min_th = 70"))
-
-
-# --- axes that go together ---------------------------------------------------------------------
-
-
-def test_axes_that_go_together() -> None:
-    over = {
-        ("flows.1.rate", "queue.choke.limit"): [("1 Mbit/s", 50), ("2 Mbit/s", 70)],
-        "queue.choke.candidates": [1, 2],
-    }
-    done = sg.sweep(NETWORK, FLOWS, over=over, seeds=1, jobs=1, **SHORT)
-    assert done.columns == ["flows.1.rate_bps", "queue.choke.limit", "queue.choke.candidates"]
-    points = [(10**6, 50, 1), (10**6, 50, 2), (2 * 10**6, 70, 1), (2 * 10**6, 70, 2)]
-    assert done.totals.select(done.columns).rows() == points
-    assert done.points()[2] == ("2 Mbit/s", "70", "1")
-    alone = sg.sweep(NETWORK, FLOWS, over={"flows.1.rate": ["2 Mbit/s"], "queue.choke.limit": [70]}, seeds=1, **SHORT)
-    assert done.totals["throughput_bps"][2] == alone.totals["throughput_bps"][0]
-
-
-@pytest.mark.parametrize(
-    ("over", "error", "message"),
-    [
-        ({("a", "b"): [(1, 2), (3,)]}, sg.ScenarioError, r"over: a, b = (3,): must have 2 values, not 1"),
-        ({("a", "b"): []}, sg.ScenarioError, "over: a, b: name at least one value"),
-        ({("a", "b"): [(1, 2), (1, 2)]}, sg.ScenarioError, "over: a, b: 1, 2 is there twice"),
-        ({("a", "a"): [(1, 2)]}, sg.ScenarioError, "over: a: given twice"),
-        ({("a", "run.seed"): [(1, 2)]}, sg.ScenarioError, "over: run.seed: a sweep takes the seeds it is given"),
-        ({("a", "b"): "1,2"}, TypeError, "over: a, b = '1,2': expected rows of values, such as"),
-        ({("a", "b"): [1, 2]}, TypeError, "over: a, b = 1: expected rows of values, such as"),
-        ({("a",): [(1,)]}, TypeError, "over: ('a',): several keys go together"),
-        (
-            {("queue.limit", "flows.1.raet"): [(50, 1)]},
-            sg.ScenarioError,
-            "over: flows.1.raet: no such key for kind udp",
-        ),
-        ({"queue.discipline": []}, sg.ScenarioError, "over: queue.discipline: name at least one value"),
-        (
-            {"queue": [{"discipline": "red"}]},
-            TypeError,
-            "over: queue.discipline = {'discipline': 'red'}: expected a name",
-        ),
-        (
-            {"queue": {"discipline": "red"}},
-            TypeError,
-            "over: queue.discipline = {'discipline': 'red'}: expected a name",
-        ),
-        ({"queue": [3]}, TypeError, "over: queue.discipline: expected a name or a discipline such as"),
-        ({"queue": sg.Red}, TypeError, "over: queue.discipline: expected a name or a discipline such as"),
-        ({"queue": "red", "queue.discipline": "pie"}, sg.ScenarioError, "over: queue.discipline: given twice"),
-        ({("queue", "a"): [("red,pie", 1)]}, sg.ScenarioError, "over: queue, a: a row has one discipline"),
-        (
-            {"queue.limit": [50, sg.Choke()]},
-            TypeError,
-            "over: queue.limit: expected texts and numbers, not sluicegate.Choke(...); a discipline is",
-        ),
-        ({"queue.limit": [Fifo]}, TypeError, "over: queue.limit: expected texts and numbers, not <class"),
-        ({"flows.0": [sg.Tcp()]}, TypeError, "over: flows.0: expected texts and numbers, not sluicegate.Tcp(...)"),
-        ({"flows.0": sg.Tcp()}, TypeError, "over: flows.0: expected texts and numbers, not sluicegate.Tcp(...)"),
-        (
-            {"queue.limit": [{"a": 1}]},
-            TypeError,
-            "over: queue.limit = {'a': 1}: must be a text, a number, True or False",
-        ),
-        ({"queue.limit": [None]}, TypeError, "over: queue.limit = None: must be a text, a number, True or False"),
-        ({5: [1]}, TypeError, "over: 5: expected a dotted key"),
-        ("queue.limit=50", TypeError, "over = 'queue.limit=50': expected keys and their values, such as"),
-        ([("queue.limit",)], TypeError, "over = [('queue.limit',)]: expected keys and their values, such as"),
-        (
-            {"queue.discipline": ["choke:candidates=200"]},
-            sg.ScenarioError,
-            "over: queue.discipline=choke:candidates=200: queue.choke.candidates = 200: must be",
-        ),
-    ],
-)
-def test_wrong_axes_are_told(over: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error) as caught:
-        sg.sweep("unresponsive", over=over)
-    assert str(caught.value).startswith(message)
-
-
-def test_the_command_takes_axes_that_go_together(sluicegate: Program, small: Path) -> None:
-    short = ["--set", "run.duration=3 s", "--set", "run.warmup=1 s", "--seeds", "1", "-o", "out"]
-    over = "flows.1.rate=1..4 Mbit/s log 3 + queue.limit=50,60,70"
-    answer = sluicegate("sweep", small, "--over", over, *short)
-    assert (answer.returncode, answer.stderr) == (0, "")
-    rows = [line.split()[:3] for line in answer.stdout.splitlines() if re.match(r" +\d", line)]
-    assert rows == [["1", "Mbit/s", "50"], ["2", "Mbit/s", "60"], ["4", "Mbit/s", "70"]]
-    answer = sluicegate("sweep", small, "--over", "flows.1.rate=1 Mbit/s + queue.limit=50,60", *short)
-    wanted = "as many values of each are needed: flows.1.rate has 1, queue.limit has 2\n"
-    assert (answer.returncode, answer.stderr[:6], answer.stderr.endswith(wanted)) == (2, "error:", True)
-
-
-# --- progress ----------------------------------------------------------------------------------
-
-
-def calls(progress: Any) -> list[Callable[[], object]]:
-    """Every function that shows its progress, called with `progress`."""
-    common: dict[str, Any] = {"progress": progress, "seeds": 1, "jobs": 1, **SHORT}
-    return [
-        lambda: sg.run(NETWORK, FLOWS, **SHORT, progress=progress),
-        lambda: sg.Simulation(NETWORK, FLOWS, **SHORT).finish(progress),
-        lambda: sg.compare(NETWORK, FLOWS, disciplines="red", **common),
-        lambda: sg.sweep(NETWORK, FLOWS, over={"queue.choke.limit": [50]}, **common),
-        lambda: sg.recommend(NETWORK, FLOWS, disciplines="red", goals="udp loss below 5 %", **common),
-        lambda: sg.replay(CAPTURE, rate="1 Mbit/s", progress=progress),
-    ]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_bar_is_there_when_it_is_asked_for_or_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[object] = []
-
-    def told(*about: object) -> None:
-        shown.append(about)
-
-    for progress, terminal, wanted in [
-        (True, False, True),
-        (None, True, True),
-        (None, False, False),
-        (False, True, False),
-    ]:
-        for number, call in enumerate(calls(progress)):
-            shown.clear()
-            monkeypatch.setattr(sys, "stderr", Terminal() if terminal else io.StringIO())
-            with monkeypatch.context() as patch:
-                patch.setattr(bars, "terminal_bar", lambda: _Given(told))
-                call()
-            assert bool(shown) in ((wanted,) if number in (2, 3, 4) else (wanted, False))  # short runs may tell nothing
-
-
-class _Given:
-    """A bar for a test."""
-
-    def __init__(self, told: Callable[..., object]) -> None:
-        self.told = told
-
-    def __enter__(self) -> Callable[..., object]:
-        self.told("there")
-        return self.told
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-def test_the_bar_on_a_terminal_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with bars.bar() as update:
-        assert update is not None
-        update(1, 2, "half of it")
-
-
-def test_a_function_gets_what_it_got_before() -> None:
-    seen: list[tuple[object, ...]] = []
-    for call in calls(lambda *about: seen.append(about)):
-        call()
-    assert {len(about) for about in seen} <= {2, 3}
-    done: list[tuple[int, int, str]] = []
-    sg.compare(NETWORK, FLOWS, disciplines="red", seeds=2, jobs=1, **SHORT, progress=lambda *a: done.append(a))
-    assert done == [(1, 2, "red"), (2, 2, "red")]
-
-
-def test_a_notebook_gets_a_bar_that_goes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    display = pytest.importorskip("IPython.display")
-    pages: list[tuple[str, str]] = []
-
-    class Handle:
-        def update(self, page: dict[str, str], raw: bool) -> None:
-            assert raw
-            pages.append((page["text/html"], page["text/plain"]))
-
-    def displayed(page: dict[str, str], raw: bool, display_id: bool) -> Handle:
-        assert display_id
-        assert pages == [], "one output, which changes"
-        Handle().update(page, raw)
-        return Handle()
-
-    monkeypatch.setattr(display, "display", displayed)
-    monkeypatch.setattr(bars, "in_notebook", lambda: True)
-    with bars.bar() as update:
-        assert update is not None
-        for done in range(4):
-            time.sleep(0.11)
-            update(done, 3 if done < 3 else None, "a < b")
-    drawn = [f"<progress{far}></progress> a &lt; b" for far in (' value="1" max="3"', "")]
-    assert pages == [(html, "a < b") for html in drawn] + [("", "")]
