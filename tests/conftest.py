@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import html
 import io
 import os
 import pty
@@ -16,16 +18,23 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+import typer.main
 
 from sluicegate import cli
+from sluicegate.plot import style
 
 if TYPE_CHECKING:
     from between import Between
+    from matplotlib.figure import Figure
 
 # `make test-all` looks at many more examples. Tests without a number of their own take that of the profile.
 hypothesis.settings.register_profile("full", max_examples=300, deadline=None)
 hypothesis.settings.register_profile("quick", max_examples=25, deadline=None)
-hypothesis.settings.load_profile(os.environ.get("SLUICEGATE_TESTS", "quick"))
+EXAMPLES = os.environ.get("SLUICEGATE_TESTS", "quick")
+hypothesis.settings.load_profile(EXAMPLES)
+
+# Every call of the program in this process would build the parsers of all commands anew.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 # A shell starts its background jobs with interrupts ignored, and children inherit that: the tests of Ctrl-C need them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -81,6 +90,37 @@ SLOWEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
+# Matplotlib takes more than half of the time of tests that write pages. `make test-all` draws every figure; `make test`
+# makes every figure, and draws those of tests that are about drawings, marked `drawn`.
+draw = style.svg
+drawing = True
+
+
+def drawn_or_named(figure: Figure) -> bytes:
+    return draw(figure) if drawing else sketch(figure)
+
+
+style.svg = drawn_or_named
+
+
+def sketch(figure: Figure) -> bytes:
+    """What stands in for a drawing: of its size, with its titles, labels and legends."""
+    width, height = 72 * figure.get_size_inches()
+    words = [(axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes]
+    legends = [*figure.legends, *(legend for axes in figure.axes if (legend := axes.get_legend()))]
+    words += [tuple(text.get_text() for text in legend.get_texts()) for legend in legends]
+    texts = "".join(f"<text>{html.escape(word)}</text>" for each in words for word in each if word)
+    size = f'width="{width:g}pt" height="{height:g}pt" viewBox="0 0 {width:g} {height:g}"'
+    head = '<?xml version="1.0" encoding="utf-8"?>'
+    return f'{head}\n<svg xmlns="http://www.w3.org/2000/svg" {size}>{texts}</svg>\n'.encode()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    global drawing
+    drawing = EXAMPLES == "full" or item.get_closest_marker("drawn") is not None
 
 
 @pytest.fixture

@@ -210,6 +210,7 @@ def test_the_number_of_jobs_never_shows(tmp_path: Path) -> None:
     assert sorted(contents(tmp_path / "1")) == FILES
 
 
+@pytest.mark.drawn
 def test_files_hold_what_the_object_does(done: sg.Comparison, tmp_path: Path) -> None:
     folder = done.write(tmp_path / "out")
     assert pl.read_parquet(folder / "runs.parquet").equals(done.runs)
@@ -264,6 +265,7 @@ def test_the_figure_of_groups_has_a_row_for_each(done: sg.Comparison) -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["median", "95th percentile", "99th percentile"]
 
 
+@pytest.mark.drawn
 def test_of_many_groups_the_first_are_drawn() -> None:
     flows = [sg.Udp(rate="50 kbit/s", name=f"call {index}") for index in range(comparison_plot.MOST_GROUPS + 2)]
     done = sg.compare(NET, flows, disciplines="red", seeds=1, duration="2 s")
@@ -272,6 +274,7 @@ def test_of_many_groups_the_first_are_drawn() -> None:
     assert plot.svg(comparison_plot.throughput(done))
 
 
+@pytest.mark.drawn
 def test_figures_of_one_seed_and_of_several_links() -> None:
     one = sg.compare("topology", disciplines=["red"], seeds=1, sets={"run.duration": "12 s"})
     assert one.differences.height == 0

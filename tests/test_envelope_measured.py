@@ -50,6 +50,7 @@ def own(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.drawn
 def test_cells_have_what_a_run_has_and_parameters_are_moved(tmp_path: Path) -> None:
     done = sg.envelope("red:max_th=20", grid=TINY, out=tmp_path / "out")
     plain = done.cells.filter(parameter="")

@@ -103,6 +103,7 @@ def test_all_scenarios_give_what_matters_in_them() -> None:
             assert [len(each) for each in values.values()] == [len(scenario.points)], (scenario.id, number)
 
 
+@pytest.mark.drawn
 def test_the_page_shows_disciplines_scenarios_and_what_is_missing(made: tuple[Evaluation, Path]) -> None:
     done, _ = made
     assert done.page is not None
@@ -180,6 +181,7 @@ def test_the_page_to_choose_by_says_what_the_page_of_results_says() -> None:
     )
 
 
+@pytest.mark.drawn
 def test_what_is_kept_is_not_run_again(made: tuple[Evaluation, Path]) -> None:
     done, out = made
     before = contents(out)

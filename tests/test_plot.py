@@ -6,10 +6,13 @@ import json
 
 import matplotlib as mpl
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 
 from sluicegate import _core
 from sluicegate.plot import style as plot
+
+pytestmark = pytest.mark.drawn
 
 
 @plot.drawing
