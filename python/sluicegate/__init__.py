@@ -72,8 +72,9 @@ if TYPE_CHECKING:
         UtLt,
     )
     from .captures import Capture, CaptureReader, read_capture
-    from .custom.aqm import Aqm, PacketQueue
+    from .custom.aqm import Aqm
     from .custom.ends import Endpoint
+    from .custom.packet_queue import PacketQueue
     from .design.access_line import access_line
     from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
@@ -82,7 +83,8 @@ if TYPE_CHECKING:
     from .evaluation.evaluate import Evaluation, evaluate
     from .experiments.compare import Comparison, compare
     from .experiments.real_hosts import RealHostsWarning
-    from .experiments.recommend import Recommendation, recommend
+    from .experiments.recommend import recommend
+    from .experiments.recommendation import Recommendation
     from .experiments.replay import Replay, replay
     from .experiments.run import run, simulate
     from .experiments.simulation import Simulation
@@ -208,8 +210,9 @@ __all__ = [
 _HOMES = {
     "_core": ("ConservationError", "Ctx", "Datagram", "Header", "Packet", "ScenarioError"),
     "captures": ("Capture", "CaptureReader", "read_capture"),
-    "custom.aqm": ("Aqm", "PacketQueue"),
+    "custom.aqm": ("Aqm",),
     "custom.ends": ("Endpoint",),
+    "custom.packet_queue": ("PacketQueue",),
     "design.access_line": ("access_line",),
     "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),
@@ -218,7 +221,8 @@ _HOMES = {
     "evaluation.evaluate": ("Evaluation", "evaluate"),
     "experiments.compare": ("Comparison", "compare"),
     "experiments.real_hosts": ("RealHostsWarning",),
-    "experiments.recommend": ("Recommendation", "recommend"),
+    "experiments.recommend": ("recommend",),
+    "experiments.recommendation": ("Recommendation",),
     "experiments.replay": ("Replay", "replay"),
     "experiments.run": ("run", "simulate"),
     "experiments.simulation": ("Simulation",),

@@ -37,7 +37,7 @@ from .compare import responsiveness_lines
 if TYPE_CHECKING:
     from ..deploy import Deployment
     from ..experiments.ranking import Ranked
-    from ..experiments.recommend import Recommendation
+    from ..experiments.recommendation import Recommendation
     from ..goals import Goal
 
 VERDICTS = {True: "yes", False: "no", None: "?"}

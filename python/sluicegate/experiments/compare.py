@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, scenario, traps
-from ..goals.measures import GROUP, LINK, Metric, clash, column, drop_reasons, kept, measure, shares
+from ..goals.measures import GROUP, LINK, Metric, clash, column, drop_reasons, kept
 from ..io import check_writable, staged, write_json, write_parquet
 from ..progress import shown
 from ..quantities import rate_unit
@@ -32,7 +32,7 @@ from . import compare_page, real_hosts
 from .disciplines import Choice, Listed, Queue, choices, find, read_under, under
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers, told_runs
 from .job import LIVE
-from .paired import differences, live, means, real_label, with_twins
+from .paired import differences, labelled, live, means, measured, real_label, with_twins
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,10 +102,11 @@ class Comparison(ResultObject):
         summary: dict[str, Any], delays: pl.DataFrame | None = None, queue: pl.DataFrame | None = None,
     ) -> None:  # fmt: skip
         """`names`: the discipline's name of each label in `runs`. Made by `compare`."""
+        import polars as pl
+
         self.runs = runs
-        self.delays, self.queue = (
-            _none(columns) if table is None else table for table, columns in ((delays, DELAYS), (queue, QUEUE))
-        )
+        self.delays = pl.DataFrame(schema=DELAYS) if delays is None else delays
+        self.queue = pl.DataFrame(schema=QUEUE) if queue is None else queue
         self.names = dict(names)
         self.disciplines = list(names)
         self.baseline = baseline
@@ -454,46 +455,13 @@ def _comparison(
     if hosts is not None:
         twins = {label: real_label(label) for label in names}
         names = with_twins(names, twins)
-        summary["live"] = hosts.record | {"labels": twins, "runs": _labelled(tables[LIVE], True).to_dicts()}
-    delays = _labelled(tables["delays"]).group_by("discipline", "name", "delay_max_ns", maintain_order=True).sum()
+        summary["live"] = hosts.record | {"labels": twins, "runs": labelled(tables[LIVE], True).to_dicts()}
+    delays = labelled(tables["delays"]).group_by("discipline", "name", "delay_max_ns", maintain_order=True).sum()
     order = {"discipline": list(names), "name": groups}
     delays = delays.sort(*(delays[key].replace_strict(values, range(len(values))) for key, values in order.items()),
                          "delay_max_ns")  # fmt: skip
-    runs, queue = measured(tables, hosts is not None), _labelled(tables["queue"])
+    runs, queue = measured(tables, hosts is not None), labelled(tables["queue"])
     return Comparison(runs, names, base.label, groups, links, summary, delays, queue)
-
-
-def _none(columns: Mapping[str, type]) -> pl.DataFrame:
-    """A table without rows."""
-    import polars as pl
-
-    return pl.DataFrame(schema=dict(columns))
-
-
-def _labelled(table: pl.DataFrame, seeds: bool = False) -> pl.DataFrame:
-    """A table of `engine.run_experiments` that says under which discipline, and only with `seeds` for which seed."""
-    columns = table.columns[1 if seeds else 2 :]
-    return table.with_columns(table["experiment"].alias("discipline")).select("discipline", *columns)
-
-
-def measured(tables: Mapping[str, pl.DataFrame], with_shares: bool = False) -> pl.DataFrame:
-    """One row for each run of `engine.run_experiments`, in its order: discipline, seed, and what `measure` gives, with
-    the share of each group in all throughput if that is asked for."""
-    import polars as pl
-
-    keys = ["experiment", "seed"]
-    flows, groups, links = (
-        tables[name].partition_by(keys, maintain_order=True, as_dict=True) for name in ("flows", "groups", "links")
-    )
-    rows = [
-        {"discipline": key[0], "seed": key[1]} | measure(*(part[key].to_dicts() for part in (flows, groups, links)))
-        for key in flows
-    ]
-    if with_shares:
-        names = list(dict.fromkeys(tables["groups"]["name"].to_list()))
-        rows = [row | shares(row, names) for row in rows]
-    schema: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
-    return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.Int64})
 
 
 def _summary(

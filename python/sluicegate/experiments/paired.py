@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..goals.measures import measure, shares
 from ..stats import Interval, difference, interval
 
 if TYPE_CHECKING:
@@ -120,3 +121,29 @@ def _frame(rows: Sequence[Mapping[str, Any]], like: Mapping[str, Any]) -> pl.Dat
     types: dict[str, Any] = {"excludes_zero": pl.Boolean, "seeds": pl.Int64}
     types |= dict.fromkeys(("discipline", "baseline", "metric"), pl.String)
     return pl.DataFrame(list(rows), schema={name: types.get(name, pl.Float64) for name in like})
+
+
+def labelled(table: pl.DataFrame, seeds: bool = False) -> pl.DataFrame:
+    """A table of `engine.run_experiments` that says under which discipline, and only with `seeds` for which seed."""
+    columns = table.columns[1 if seeds else 2 :]
+    return table.with_columns(table["experiment"].alias("discipline")).select("discipline", *columns)
+
+
+def measured(tables: Mapping[str, pl.DataFrame], with_shares: bool = False) -> pl.DataFrame:
+    """One row for each run of `engine.run_experiments`, in its order: discipline, seed, and what `measure` gives, with
+    the share of each group in all throughput if that is asked for."""
+    import polars as pl
+
+    keys = ["experiment", "seed"]
+    flows, groups, links = (
+        tables[name].partition_by(keys, maintain_order=True, as_dict=True) for name in ("flows", "groups", "links")
+    )
+    rows = [
+        {"discipline": key[0], "seed": key[1]} | measure(*(part[key].to_dicts() for part in (flows, groups, links)))
+        for key in flows
+    ]
+    if with_shares:
+        names = list(dict.fromkeys(tables["groups"]["name"].to_list()))
+        rows = [row | shares(row, names) for row in rows]
+    schema: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
+    return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.Int64})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .model import Unknown
 
 if TYPE_CHECKING:
-    from ..experiments.recommend import Recommendation
+    from ..experiments.recommendation import Recommendation
 
 LINE = re.compile(r"# unknown: (?P<key>\S+) = (?P<value>.+?), (?P<low>.+?) to (?P<high>.+?): (?P<why>.+)")
 
