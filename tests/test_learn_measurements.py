@@ -85,6 +85,8 @@ WINDOWS = "\r\nPinging 192.0.2.1 with 32 bytes of data:\r\nReply from 192.0.2.1:
         (BUSYBOX.partition("\n")[2].partition("\n\n")[0], 342.7, 399.1),  # the end of a log
         ("\n".join(BUSYBOX.splitlines()[4:]), 342.7, 399.1),  # ping -q
         (WINDOWS, 17.0, 17.0),
+        (WINDOWS.replace("Pinging", "Ping").replace("Reply", "Antwort").replace("time", "Zeit"), 17.0, 17.0),
+        (PING.replace("18.2 ms", "18,2 ms").replace("218.200", "218,2").replace("18.200", "18,2"), 18.2, 218.2),
         (PING.replace("64 bytes", "[1700000000.5] 64 bytes"), 18.2, 218.2),  # -D
         (PING.replace("ttl=64 time=218 ms", "ttl=64 time=218 ms (DUP!)").partition("\n\n")[0], 18.2, 18.2),
         ("idle line\n" + PING, 18.2, 218.2),
@@ -125,7 +127,10 @@ def test_what_a_better_number_contradicts_is_not_printed(tmp_path: Path) -> None
     rates = readings(("down", 80e6, False), ("up", 8e6, False), ("rtt", 18.0, False), ("queue up", 380.0, False))
     done = from_measurements(merged(read([put(tmp_path, BUSYBOX, "upload.txt")]), rates))
     assert 'limit = "380 ms"' in done.text
-    assert [each for each in done.said if "waiting" in each] == ["waiting under load, up: 380 ms, from f (said)"]
+    assert [each for each in done.said if "waiting" in each] == [
+        "waiting under load, up: 380 ms, from f (said)",
+        "not used, others are better: upload.txt (round trip 343 ms, waiting 56.4 ms)",
+    ]
     longer = readings(("queue", 500.0, True))
     assert 'limit = "500 ms"' in from_measurements(merged(longer, rates)).text, "at least: more than that of all ways"
 
@@ -230,7 +235,8 @@ def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "why"),
     [
-        ({"start": {}, "intervals": [], "end": {}}, "looks like iperf3's, but is cut"),
+        ({"start": {}, "intervals": [], "end": {}}, 'looks like iperf3\'s, but is cut: it lacks "test_start"'),
+        ({"start": {}, "intervals": [], "end": {}, "error": "refused"}, "iperf3 failed, and says: refused"),
         ({"something": 1}, "is JSON of no program that is known"),
         ("nothing", "is no capture, and no result of"),
         ("{", "is JSON that is cut or damaged: line 1"),
@@ -344,6 +350,67 @@ def test_a_short_wait_is_no_depth_and_a_shaper_hides_the_modem() -> None:
     assert "a shaper was at work on wan0" in unknown.why
 
 
+def test_of_two_measured_buffers_the_file_says_both(tmp_path: Path) -> None:
+    """A scenario has one limit: the longer wait, and `recommend` tries the other one, too."""
+    rates = readings(("down", 80e6, False), ("up", 18e6, False), ("rtt", 20.0, False))
+    done = from_measurements(merged(rates, readings(("queue down", 90.0, False), ("queue up", 260.0, False))))
+    assert 'limit = "260 ms"' in done.text
+    assert "there is one limit for both directions, of 90 ms down and 260 ms up the longer" in done.text
+    [unknown] = done.unknown
+    assert (unknown.low, unknown.high) == ("90 ms", "260 ms")
+    one = from_measurements(merged(rates, readings(("queue up", 260.0, False))))
+    assert "as measured; measured up only, and taken for both directions" in one.text
+    assert one.unknown == []
+
+
+def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program, tmp_path: Path) -> None:
+    put(tmp_path, pings(17.1, 17.3, 23.1, 17.2, 23.0), "idle.txt")
+    put(tmp_path, pings(100.0, 112.0, 119.0), "download.txt")
+    put(tmp_path, pings(17.3, 270.0, 279.1, 281.1), "upload.txt")
+    given = ["learn", "idle.txt", "--down", "93 Mbit/s", "--up", "18 Mbit/s"]
+    both = sluicegate(*given, "--ping-down", "download.txt", "--ping-up", "upload.txt", "-o", "both.toml").stdout
+    assert "waiting under load, down: at least 102 ms, from download.txt" in both
+    assert "waiting under load, up: at least 264 ms, from upload.txt" in both
+    mixed = sluicegate(*given, "download.txt", "upload.txt", "-o", "mixed.toml").stdout
+    assert "not used, others are better: download.txt (round trip 100 ms, waiting 102 ms)" in mixed
+    idle = sluicegate(*given, "-o", "idle.toml").stdout
+    assert "under load" not in idle.replace("ping during a transfer", "")
+    assert "at least 6 ms, from idle.txt (the longest of ping less the least); idle lines wait as long" in idle
+    assert "not known: queue.drop_tail.limit, 20 ms to 1000 ms: " in idle
+    again = sluicegate(*given, "-o", "idle.toml")
+    assert (again.returncode, again.stderr) == (2, "error: idle.toml: is there already; name another file with -o\n")
+    (tmp_path / "no.json").write_text("[]")
+    wrong = sluicegate(*given, "--ping-up", "no.json", "-o", "other.toml")
+    assert (wrong.returncode, "no.json" in wrong.stderr) == (2, True)
+
+
+def test_a_round_trip_that_no_such_line_has_is_a_file_s_fault(tmp_path: Path) -> None:
+    rates = readings(("down", 80e6, False), ("up", 18e6, False))
+    with pytest.raises(
+        sg.ScenarioError, match=r"^lo.txt: a round trip of 0.05 ms; must be at least 3 ms, what pings of"
+    ):
+        from_measurements(merged(read([put(tmp_path, pings(0.05, 0.06), "lo.txt")]), rates))
+
+
+@pytest.mark.parametrize(
+    ("down", "up", "doubt"),
+    [
+        (20e6, 100e6, "the upload is faster than the download, which is rare: are they swapped?"),
+        (80e6, 20e3, "20 kbit/s up is little for a line of today: is its unit right?"),
+        (100e9, 20e6, "100 Gbit/s down is much for a cable line: is its unit right?"),
+        (20e6, 20e6, None),
+        (900e6, 50e6, None),
+    ],
+)
+def test_rates_that_a_line_hardly_has_are_doubted(down: float, up: float, doubt: str | None) -> None:
+    done = from_measurements(readings(("down", down, False), ("up", up, False)))
+    assert done.remarks == ([] if doubt is None else [doubt])
+    assert (f"# Note: {doubt}" in done.text) is (doubt is not None)
+    if up == 20e3:
+        assert "assumed, ten packets: less would leave this slow line idle" in done.text
+        assert "queue.drop_tail.limit" not in {each.key for each in done.unknown}
+
+
 def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_path: Path) -> None:
     put(tmp_path, PING, "ping.txt")
     done = sluicegate(
@@ -362,6 +429,10 @@ def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_pa
         (("--down", "93 Mbit/s"), "up: no measurement has the rate of the upload"),
         (("--down", "93 MB", "--up", "1 Mbit/s"), "--down"),
         (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--rtt-up", "90 ms"), "--rtt-up: must be above a round trip"),
+        (
+            ("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--rtt", "20 ms", "--rtt-up", "9 ms"),
+            "--rtt-up = 9 ms: must be above the round trip without load, 20 ms",
+        ),
         (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--check"), "--check is of captures"),
         (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--access", "tin"), "access"),
     ],

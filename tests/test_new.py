@@ -68,7 +68,8 @@ def test_what_is_asked_for_is_in_the_file(sluicegate: Program, tmp_path: Path) -
     more = ["--rtt", "30 ms", "--access", "dsl", "--users", "2", "--calls", "1", "--games", "0", "--uploads", "3"]
     answer = sluicegate("new", "home", *RATES, *more, "-o", "home.toml")
     assert answer.returncode == 0, answer.stderr
-    assert "next: sluicegate run home.toml" in answer.stdout
+    assert "next: sluicegate run home.toml\n" in answer.stdout
+    assert "NAME: the router's interface to the internet; `ip route get 9.9.9.9`" in answer.stdout
     found = sg.check(tmp_path / "home.toml")
     assert {flow["name"]: flow["count"] for flow in found["flows"]} == {
         "web": 2, "downloads": 2, "uploads": 3, "calls down": 1, "calls up": 1,
@@ -135,19 +136,23 @@ def test_mistakes_are_told_with_their_fix(sluicegate: Program, arguments: list[s
 
 
 def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
+    (tmp_path / "there.toml").write_text("")
     keyboard, terminal = pty.openpty()
     command = [sys.executable, "-m", "sluicegate", "new", "home"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     os.close(terminal)
-    os.write(keyboard, b"dsl\n50 Mbit/s\n10 Mbit/s\n30 ms\n130 ms\n\n3\n\n0\n\nmine.toml\n")
+    os.write(keyboard, b"dls\ndsl\n50\n10 MB\n10 Mbit/s\n30\n130 ms\n\n3\n\n0\n\nthere.toml\nmine.toml\n")
     printed, asked = process.communicate(timeout=60)
     os.close(keyboard)
     assert process.returncode == 0, asked
-    assert asked.count(b"]:") == 11
+    assert asked.count(b"Error: ") == 3, "each answer is checked at once, and asked for again"
+    assert asked.count(b"]:") + asked.count(b"in Mbit/s:") == 11 + 3, "rates have no default, for they are measured"
+    for told in (b'dls: no such access; did you mean "dsl"?', b"10 MB", b"there.toml: is there already"):
+        assert told in asked
     assert printed.strip().startswith(b"mine.toml: written")
     text = tmp_path.joinpath("mine.toml").read_text("utf-8")
     line = sg.access_line(
         down="53.66 Mbit/s", up="10.73 Mbit/s", rtt="30 ms", access="dsl", users=3, games=0, buffer_ms=100,
-        reasons=STATED,
+        reasons=STATED | {"buffer": "as measured; measured up only, and taken for both directions"},
     )  # fmt: skip
     assert text.endswith(line)

@@ -146,6 +146,11 @@ def rate_digits(factor: float) -> int:
     return 2 if factor == 1e-6 else 1
 
 
+def users_text(users: float) -> str:
+    """How many people use a group of flows, in a table."""
+    return f"{users:.0f} user{'s' * (round(users) != 1)}"
+
+
 def fixed(value: float | None, unit: float = 1, digits: int = 1) -> str:
     """A value in a unit; a dash for a missing one."""
     return "–" if value is None else f"{value / unit:.{digits}f}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
 import sys
+import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TextIO
@@ -219,6 +221,15 @@ def many_runs(
             raise
 
 
+def check_new(out: Path | None) -> None:
+    """Check, before anything is done, that a scenario can be written to a file: one that is there may have been edited,
+    unlike results, which the same command makes again. Raises `Refusal`."""
+    if out is not None and out.exists():
+        raise Refusal(f"{out}: is there already; name another file with -o")
+    if out is not None and not out.parent.is_dir():
+        raise Refusal(f"{out}: there is no folder {out.parent}; make it, or name another file with -o")
+
+
 def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
     """The KEY=VALUE texts of --set as pairs."""
     return key_values(sets, "--set", "queue.discipline=red")
@@ -239,6 +250,10 @@ def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue
     """The interfaces of --wan and --lan; None without. Raises `Refusal`."""
     from ..deploy import Access, Undeployable
 
+    for option, name in (("--wan", wan), ("--lan", lan)):
+        if name == "NAME":  # copied from what a command or the manual prints
+            raise Refusal(f"{option} NAME: say the interface's own name; on the router `ip route get 9.9.9.9` prints "
+                          "the one to the internet after dev, and `ip address` all of them")  # fmt: skip
     if wan is None:
         if lan is not None:
             raise Refusal("--lan: needs --wan, the interface to the network")
@@ -270,14 +285,54 @@ def print_text(text: str) -> None:
     Console(highlight=False, markup=False).print(text + "\n")
 
 
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None where it is none, so that nothing need be broken."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print sentences, on a terminal broken between words; what continues a line stands two columns further in."""
+    width = terminal_width()
+    for line in lines:
+        indent = line[: len(line) - len(line.lstrip())] + "  "
+        broken = [] if width is None else textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+            drop_whitespace=True,
+        )  # fmt: skip
+        print("\n".join(broken or [line]))
+
+
+def wide(column: Sequence[str]) -> int:
+    """How wide a column of a table is, with the space beside it."""
+    return 3 + max(len(line) for cell in column for line in cell.splitlines() or [""])
+
+
+def folded(header: list[str], rows: list[list[str]], width: int) -> list[tuple[list[str], list[list[str]]]]:
+    """A table as several of this width, as far as the columns allow it: each begins with the first column."""
+    columns = [[head, *(row[at] for row in rows)] for at, head in enumerate(header)]
+    first, parts = columns[0], [columns[:1]]
+    for column in columns[1:]:
+        if len(parts[-1]) > 1 and sum(map(wide, [*parts[-1], column])) > width:
+            parts.append([first])
+        parts[-1].append(column)
+    return [([column[0] for column in part], [list(row) for row in zip(*(column[1:] for column in part), strict=True)])
+            for part in parts]  # fmt: skip
+
+
 def print_table(header: list[str], rows: list[list[str]], whole: bool = False, stderr: bool = False) -> None:
-    """Print a table as wide as the terminal; with `whole` as wide as it needs to be, so that no name is cut. `stderr`:
-    on standard error, where standard output belongs to another program."""
+    """Print a table as wide as the terminal; with `whole` as wide as it needs to be, so that no name is cut: on a
+    narrower terminal as several tables. `stderr`: on standard error, where standard output belongs to another
+    program."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    width = None if stderr or not whole else terminal_width()
+    if width is not None and len(parts := folded(header, rows, width)) > 1:
+        for part in parts:
+            print_table(*part, whole=True)
+        return
     table = Table(*header, box=SIMPLE_HEAD, pad_edge=False)
     for column, cells in zip(table.columns, zip(*rows, strict=True), strict=False):
         if all(cell.replace(".", "").isdigit() or cell == "–" for cell in cells):

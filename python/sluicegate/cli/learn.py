@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Quiet, Refusal, answers, app, print_table
+from .common import Quiet, Refusal, answers, app, check_new, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,6 +59,12 @@ def learn(
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip without load.")] = None,
     rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a download.")] = None,
     rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during an upload.")] = None,
+    ping_down: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A log of ping that was written during a download.")
+    ] = None,
+    ping_up: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A log of ping that was written during an upload.")
+    ] = None,
     access: Annotated[
         str | None, typer.Option(metavar="KIND", help="Without captures: kind of line, as for `new home`. [docsis]")
     ] = None,
@@ -91,9 +97,13 @@ def learn(
     from ..learning.write import write
     from ..scenario import check as check_scenario
 
+    check_new(out)
+    logs: dict[str | Path, str] = {
+        file: way for file, way in ((ping_down, QUEUE_DOWN), (ping_up, QUEUE_UP)) if file is not None
+    }
     texts = [file for file in files or () if is_measurement(file)]
     captures = [file for file in files or () if file not in texts]
-    measured = by_hand({DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}, texts)
+    measured = by_hand({DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}, texts, logs)
     if not captures and not measured.readings and not measured.shapers:
         raise Refusal("name captures or results of measurements, or give --down and --up")
     if captures and access is not None:
@@ -139,8 +149,11 @@ def learn(
         print(f"written: {path}")
 
 
-def by_hand(given: Mapping[str, str | None], files: Sequence[str] = ()) -> Measured:
-    """What is given by hand, the rate of each direction and round trips as texts, and the readings of files."""
+def by_hand(
+    given: Mapping[str, str | None], files: Sequence[str] = (), loaded: Mapping[str | Path, str] | None = None
+) -> Measured:
+    """What is given by hand, the rate of each direction and round trips as texts, and the readings of files; `loaded`:
+    as `measurements.read` takes them."""
     from ..learning import measurements
     from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
     from ..quantities import quantity
@@ -152,12 +165,15 @@ def by_hand(given: Mapping[str, str | None], files: Sequence[str] = ()) -> Measu
             rate = key in (DOWN, UP)
             value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
             numbers[key] = float(value) if rate else value / 1e6
-    done = measurements.read(files, numbers.get(RTT))
+    done = measurements.read(files, numbers.get(RTT), loaded)
     for key in (QUEUE_DOWN, QUEUE_UP):
         if key in numbers:
             base = min((numbers[RTT],) if RTT in numbers else [each.value for each in done.of(RTT)], default=None)
-            if base is None or numbers[key] <= base:
-                raise Refusal(f"--rtt-{key.partition(' ')[2]}: must be above a round trip without load: give --rtt too")
+            option = f"--rtt-{key.partition(' ')[2]}"
+            if base is None:
+                raise Refusal(f"{option}: must be above a round trip without load: give --rtt too")
+            if numbers[key] <= base:
+                raise Refusal(f"{option} = {given[key]}: must be above the round trip without load, {base:.4g} ms")
             numbers[key] -= base
     hand = measurements.by_hand({key: (str(given[key]), value) for key, value in numbers.items()})
     done.readings += hand.readings

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..quantities import did_you_mean
-from .common import Refusal, answers, app
+from ..quantities import NUMBER, did_you_mean
+from .common import Refusal, answers, app, check_new
 
 HINTS = {"down": "100 Mbit/s", "up": "20 Mbit/s"}
 """Of what must be said, an example."""
@@ -31,9 +33,14 @@ sluicegate new home --down "100 Mbit/s" --up "20 Mbit/s" --rtt "20 ms" --rtt-up 
 def new(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line and the people who use it.")],
     down: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Rate of downloads that a speed test shows; for lte its mean.")
+        str | None,
+        typer.Option(
+            metavar="RATE", help="Rate of downloads that a speed test shows, not a contract; for lte its mean."
+        ),
     ] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads that a speed test shows.")] = None,
+    up: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Rate of uploads that a speed test shows, not a contract.")
+    ] = None,
     rtt: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Round trip to a server nearby, without load. [usual for --access]"),
@@ -75,23 +82,23 @@ def new(
         QUEUE_DOWN: "The same during a long download",
     }
     counts = {"users": users, "calls": calls, "games": games, "uploads": uploads}
-    if out is not None and out.exists():
-        raise Refusal(f"{out}: is there already; name another file with -o")
-    if out is not None and not out.parent.is_dir():
-        raise Refusal(f"{out}: there is no folder {out.parent}; make it, or name another file with -o")
+    check_new(out)
     defaults = {"users": 4, "calls": 2, "games": 1, "uploads": 1}
     if all(value is None for value in (access, *given.values(), *counts.values())) and sys.stdin.isatty():
-        kind = typer.prompt(f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True)
-        if kind not in ACCESS:
-            raise Refusal(f"{kind}: no such access{did_you_mean(kind, ACCESS)}")
-        access = kind
-        given["down"] = typer.prompt(
-            "Rate of the download in a speed test", default=ACCESS[kind].mean or HINTS["down"], err=True
+        access = kind = typer.prompt(
+            f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True, value_proc=one_of(ACCESS)
         )
-        given["up"] = typer.prompt("Rate of the upload in a speed test", default=HINTS["up"], err=True)
+        for key in (DOWN, UP):
+            usual = ACCESS[kind].mean if key == DOWN else None
+            given[key] = typer.prompt(
+                f"Rate of the {key}load that a speed test shows, in Mbit/s", default=usual, err=True,
+                value_proc=measured_as("network.rate", "Mbit/s"),
+            )  # fmt: skip
         for key, question in trips.items():
             if key == RTT or given[RTT] is not None:
-                answer = typer.prompt(question, default=UNKNOWN, err=True)
+                answer = typer.prompt(
+                    f"{question}, in ms", default=UNKNOWN, err=True, value_proc=measured_as("network.delay", "ms")
+                )
                 given[key] = None if answer == UNKNOWN else answer
         asked = {
             "users": "People",
@@ -100,21 +107,64 @@ def new(
             "uploads": "Uploads at a time",
         }
         counts |= {name: typer.prompt(asked[name], default=defaults[name], err=True) for name in counts}
-        out = out or Path(typer.prompt("File", default="home.toml", err=True))
-        if out.exists():
-            raise Refusal(f"{out}: is there already; name another file with -o")
+        out = out or typer.prompt("File", default="home.toml", err=True, value_proc=new_file)
     kind = access or "docsis"
     for name in ("down", "up"):
         if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].mean):
             raise Refusal(f'--{name}: say the rate of the {name}load, such as --{name} "{HINTS[name]}"')
     numbers = {name: defaults[name] if count is None else count for name, count in counts.items()}
     try:
-        text = from_measurements(by_hand(given), access=kind, **numbers).text
+        done = from_measurements(by_hand(given), access=kind, **numbers)
     except ScenarioError as error:  # which begins with the argument's name
         raise Refusal(f"--{error}" if str(error).startswith(("access", "rtt", *numbers)) else str(error)) from None
+    for remark in done.remarks:
+        print(f"warning: {remark}", file=sys.stderr)
     if out is None:
-        print(text, end="")
+        print(done.text, end="")
         return
     with staged_file(out) as target:
-        Path(target).write_text(text, "utf-8")
-    print(f"{out}: written; next: sluicegate run {out}, then sluicegate recommend {out} --deployable linux --wan NAME")
+        Path(target).write_text(done.text, "utf-8")
+    print(
+        f"{out}: written; its rates are those of speed tests, which seldom reach those of a contract\n"
+        f"next: sluicegate run {out}\n"
+        f"then: sluicegate recommend {out} --deployable linux --wan NAME\n"
+        "NAME: the router's interface to the internet; `ip route get 9.9.9.9` on the router prints it after dev"
+    )
+
+
+def one_of(known: Iterable[str]) -> Callable[[str], str]:
+    """What checks an answer that must be one of these."""
+
+    def checked(answer: str) -> str:
+        if answer not in known:
+            raise typer.BadParameter(f"{answer}: no such access{did_you_mean(answer, known)}")
+        return answer
+
+    return checked
+
+
+def measured_as(key: str, unit: str) -> Callable[[str], str]:
+    """What checks an answer that is a quantity as `key` of a scenario; a number alone is in this unit."""
+    from .._core import ScenarioError
+    from ..quantities import quantity
+
+    def checked(answer: str) -> str:
+        if answer == UNKNOWN:
+            return answer
+        text = f"{answer} {unit}" if re.fullmatch(NUMBER, answer.strip()) else answer
+        try:
+            quantity(answer, text, key)
+        except ScenarioError as error:
+            raise typer.BadParameter(str(error)) from None
+        return text
+
+    return checked
+
+
+def new_file(answer: str) -> Path:
+    """Check that an answer is a file that is not there yet."""
+    try:
+        check_new(Path(answer))
+    except Refusal as error:
+        raise typer.BadParameter(str(error).partition("; name")[0]) from None
+    return Path(answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,10 @@ from .common import (
     app,
     many_runs,
     parse_sets,
+    print_lines,
     print_table,
+    terminal_width,
+    wide,
 )  # fmt: skip
 from .compare import responsiveness_lines
 
@@ -44,7 +47,7 @@ VERDICTS = {True: "yes", False: "no", None: "?"}
 """Whether a goal is kept, as tables have it."""
 
 READABLE = 100
-"""Columns of a terminal that a table of goals keeps to where names allow it."""
+"""Columns that a table of goals keeps to where names allow it, and the terminal is no narrower."""
 
 FEW = 3
 """How many disciplines that were not run are named with the reason, unless all are asked for."""
@@ -87,7 +90,8 @@ def recommend(
     deployable: Annotated[
         str | None,
         typer.Option(
-            metavar="SYSTEM", help="Only disciplines that you can deploy on this system: linux, linux-bpf or freebsd."
+            metavar="SYSTEM",
+            help="Only disciplines that you can deploy on this system: linux, openwrt, linux-bpf or freebsd.",
         ),
     ] = None,
     state: Annotated[
@@ -132,17 +136,19 @@ def recommend(
     discipline follow."""
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
-    from ..experiments.eligible import STATES, SYSTEMS
+    from ..experiments.eligible import STATES, SYSTEMS, TC
     from ..learning.unknown import answers as answers_for
     from ..learning.unknown import unknowns
 
     if deployable not in (None, *SYSTEMS):
-        raise Refusal(f"--deployable {deployable}: must be linux, linux-bpf or freebsd")
+        raise Refusal(f"--deployable {deployable}: must be {', '.join(SYSTEMS)}")
     if state not in STATES:
         raise Refusal(f"--state {state}: must be none, small or any")
     line = access_line(wan, lan, margin)
-    if line is not None and (dev != "DEV" or deployable not in (None, "linux")):
-        raise Refusal("--wan: deploys both directions with Linux's tc; leave out --dev; --deployable may only be linux")
+    if line is not None and (dev != "DEV" or deployable not in (None, *TC)):
+        raise Refusal(
+            "--wan: deploys both directions with Linux's tc; leave out --dev; --deployable may be linux or openwrt"
+        )
     try:
         interface(dev)
     except Undeployable as error:
@@ -152,7 +158,7 @@ def recommend(
     asked: dict[str, Any] = {"goals": goal, "deployable": deployable, "state": state, "jobs": jobs, "dev": dev}
     asked |= {"envelopes": envelopes}
     if not quiet:
-        announce(file, stated, deployable, state, disciplines, seeds)
+        announce(file, stated, goal or (), deployable, state, disciplines, seeds, jobs)
     with many_runs(quiet, out, jobs, None) as progress:
         done = recommendation.recommend(
             file, disciplines=disciplines, seeds=seeds, sets=stated, out=out, access=line, progress=progress, **asked
@@ -168,33 +174,41 @@ def recommend(
             access=done.settled(), progress=False, **asked,
         )  # fmt: skip
 
-    depends = answers_for(open_ends, first, [each for each in done.best() if each in among], again)
+    best = [each for each in done.best() if each in among]
+    depends = answers_for(open_ends, first, best, again) if len(among) > 1 else []
     if as_json:
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
     elif not quiet:
         print_recommendation(done, out, everything, file, stated)
         for sentence in depends:
-            print(f"{sentence} of {', '.join(among)}")
+            print_lines([f"{sentence}; compared were {', '.join(among)}"])
 
 
 def announce(
-    file: str, sets: Sequence[tuple[str, str]], deployable: str | None, state: str, disciplines: str | None, seeds: int
-) -> None:
-    """Tell those who see no bar what is run, where that takes a while."""
+    file: str, sets: Sequence[tuple[str, str]], goals: Sequence[str], deployable: str | None, state: str,
+    disciplines: str | None, seeds: int, jobs: int | None,
+) -> None:  # fmt: skip
+    """Tell those who see no bar what is run, where that takes a while and nothing of it is wrong."""
     from .. import scenario, traps
     from ..experiments.eligible import eligible
+    from ..experiments.engine import cores
+    from ..goals import goals as parsed
+    from ..goals import known
 
     if sys.stderr.isatty():
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", scenario.ScenarioWarning)
         resolved = scenario.check(file, sets=sets)
+    parsed(goals, known(resolved))
     listed, _ = eligible(resolved, deployable, state, disciplines)  # type: ignore[arg-type]
     runs = len(listed) * seeds
     if (total := runs * traps.seconds(resolved)) > LONG_S:
-        print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs, about {duration_text(total)} of processor time; "
-              "more for the rates of shapers, and where disciplines are close", file=sys.stderr)  # fmt: skip
+        ran = jobs or cores()
+        print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs take about {duration_text(total / ran)} on {ran} "
+              "idle cores; more for the rates of shapers, and where disciplines are close",
+              file=sys.stderr)  # fmt: skip
 
 
 def print_recommendation(
@@ -205,58 +219,67 @@ def print_recommendation(
     from ..experiments.ranking import LESS_STATE
 
     verdict, *more = conclusion(done)
-    print(" ".join([verdict, *gain(done)]))
-    print("goals, assumed because you state none:" if done.assumed else "goals:")
-    for number, goal in enumerate(done.goals, 1):
-        print(f"  {number}  {goal.text}")
-    for line in meanings(done):
-        print(f"  {line}")
-    if done.among_equals != [LESS_STATE]:
-        print(f"among equals: {', '.join(done.among_equals)}")
-    for note in done.notes:
-        print(f"  {note}")
+    print_lines([
+        " ".join([verdict, *gain(done)]),
+        "goals, assumed because you state none:" if done.assumed else "goals:",
+        *(f"  {number}  {goal.text}" for number, goal in enumerate(done.goals, 1)),
+        *(f"  {line}" for line in meanings(done)),
+        *([f"among equals: {', '.join(done.among_equals)}"] if done.among_equals != [LESS_STATE] else []),
+        *(f"  {note}" for note in done.notes),
+    ])  # fmt: skip
     seeds = len(done.comparison.summary["seeds"])
     spread = spread_text(seeds)
     count = len(done.ranking)
     each = f"{seeds} seed{'s' * (seeds > 1)} each{more_seeds(done.summary)}"
-    print(f"{count} discipline{'s' * (count > 1)}, {each}, {spread}:")
+    print_lines([f"{count} discipline{'s' * (count > 1)}, {each}, {spread}:"])
     last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
     shown = [each for each in done.ranking if everything or each.rank <= last]
     told = telling(done, shown)
     for header, rows in tables(done, shown, told):
         print_table(header, rows, whole=True)
-    if all_keep := [str(number) for number in range(1, len(done.goals) + 1) if number - 1 not in told]:
-        print(f"kept by all of these: goals {', '.join(all_keep)}" if len(all_keep) > 1 else
-              f"kept by all of these: goal {all_keep[0]}")  # fmt: skip
-    if shown[-1].behind:
-        print("behind by: why a discipline ranks below the one before")
-    if any(done.goals[number].bound is not None for number in told):
-        print("yes: the goal is kept; no: it is not; ?: the interval contains the bound")
-    if hidden := len(done.ranking) - len(shown):
-        print(f"{hidden} more rank lower; --all shows them")
-    if len(done.left_out) > FEW and not everything:
-        print(f"{len(done.left_out)} not run; --all says why")
-    elif done.left_out:
-        print(f"{len(done.left_out)} not run:")
-        reasons: dict[str, list[str]] = {}
-        for label, why in done.left_out.items():
-            reasons.setdefault(why, []).append(label)
-        for why, labels in reasons.items():
-            print(f"  {', '.join(labels)}: {why}")
-    for line in more:
-        print(line)
-    plain = [label for label, name in done.comparison.names.items() if name == "drop_tail" and done.line is None]
-    for number, line in enumerate(responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()])))):
-        print(line)
-        if number == 0 and done.line is not None and done.line.today is not None:
-            print(f"  today: {done.line.today}")
-    lines = done.line.margin.lines() if done.line and done.line.margin else []
-    slower = [done.line.slower.line()] if done.line and done.line.slower else []
-    for line in [*done.no_gain(done.recommended()[0]), *lines, *done.evidence(), *slower]:
-        print(line)
+    print_lines([*below_tables(done, shown, told, everything), *more, *of_the_line(done)])
     print_deployment(done, file, sets)
     if out is not None:
         print(f"results in {out}")
+
+
+def below_tables(
+    done: Recommendation, shown: Sequence[Ranked], told: Sequence[int], everything: bool
+) -> Iterator[str]:  # fmt: skip
+    """What is said of the tables: which goals they leave out, what their words mean, and what was not run."""
+    if all_keep := [str(number) for number in range(1, len(done.goals) + 1) if number - 1 not in told]:
+        yield f"kept by all of these: goal{'s' * (len(all_keep) > 1)} {', '.join(all_keep)}"
+    if shown[-1].behind:
+        yield "behind by: why a discipline ranks below the one before"
+    if any(done.goals[number].bound is not None for number in told):
+        yield "yes: the goal is kept; no: it is not; ?: the interval contains the bound"
+    if done.line is not None and done.line.shapers:
+        yield "all of them run in shapers; the line without shapers is today's, under responsiveness"
+    if hidden := len(done.ranking) - len(shown):
+        yield f"{hidden} more rank lower; --all shows them"
+    if len(done.left_out) > FEW and not everything:
+        yield f"{len(done.left_out)} not run; --all says why"
+    elif done.left_out:
+        yield f"{len(done.left_out)} not run:"
+        reasons: dict[str, list[str]] = {}
+        for label, why in done.left_out.items():
+            reasons.setdefault(why, []).append(label)
+        yield from (f"  {', '.join(labels)}: {why}" for why, labels in reasons.items())
+
+
+def of_the_line(done: Recommendation) -> Iterator[str]:
+    """What is said of an access line: its responsiveness, and the shapers."""
+    plain = [label for label, name in done.comparison.names.items() if name == "drop_tail" and done.line is None]
+    for number, line in enumerate(responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()])))):
+        yield line
+        if number == 0 and done.line is not None and done.line.today is not None:
+            yield f"  today: {done.line.today}"
+    yield from done.no_gain(done.recommended()[0])
+    if done.line and done.line.margin:
+        yield from done.line.margin.lines()
+    yield from done.evidence()
+    if done.line and done.line.slower:
+        yield done.line.slower.line()
 
 
 def gain(done: Recommendation) -> list[str]:
@@ -268,7 +291,12 @@ def gain(done: Recommendation) -> list[str]:
     if today is None or then is None:
         return []
     now, later = (f"{increase_text(ns)} ({grade(ns)})" for ns in (today, then.increase_ns))
-    return [f"Latency under load: today {now}, with {label} {later}; the commands are at the end."]
+    if done.line is not None and done.line.slower is not None:
+        less, slow = done.line.slower.increases_ns[0]
+        later += (
+            f", and {increase_text(slow)} ({grade(slow)}) if the line is {100 * less:g} % slower than the file says"
+        )
+    return [f"Latency under load: today {now}, with {label} {later}. The commands are at the end."]
 
 
 MEANINGS = {
@@ -327,21 +355,17 @@ def tables(
             for each in shown
         ]
         columns.append([f"goal {at + 1}\n{f'{goal.group}{chr(10)}' if goal.group else ''}{what}", *cells])
+    width = min(READABLE, terminal_width() or READABLE)
     first = [["rank", *(str(each.rank) for each in shown)], ["discipline", *(each.label for each in shown)]]
     behind = ["behind by", *(each.behind.replace("goals kept", "fewer goals kept") for each in shown)]
     found: list[list[list[str]]] = []
     for column in columns:
-        if found and sum(map(wide, [*found[-1], column])) <= READABLE:
+        if found and sum(map(wide, [*found[-1], column])) <= width:
             found[-1].append(column)
         else:
             found.append([*first, *([] if found or not any(behind[1:]) else [behind]), column])
     return [([column[0] for column in table], list(map(list, zip(*(column[1:] for column in table), strict=True))))
             for table in found]  # fmt: skip
-
-
-def wide(column: Sequence[str]) -> int:
-    """How wide a column of a table is, with the space beside it."""
-    return 3 + max(len(line) for cell in column for line in cell.splitlines() or [""])
 
 
 def conclusion(done: Recommendation) -> list[str]:
@@ -397,11 +421,11 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
         if command := done.command(label, file, sets):
             from ..deploy import formats
 
-            known = " or ".join(name for name in formats.fitting(found) if name != "tc")
-            print(f"this prints the same lines with all remarks, and with --format {known} the files of routers:")
-            print(f"  {command}")
+            known = [f"--format {name}" for name in formats.fitting(found) if name != "tc"]
+            print(f"the same with all remarks, or as a router's own file with {' or '.join(known)}:")
+            print(f"  {command}{' --format openwrt' * (done.system == 'openwrt')}")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
-            print(f"for the commands of {', '.join(others)}: --disciplines NAME")
+            print(f"for the commands of {' or '.join(others)}: --disciplines with that name")
         return
     for label, chosen, why in failed:
         print_chosen(label, chosen, done.chosen_up(label))

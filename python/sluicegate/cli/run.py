@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..quantities import fixed, rate_digits, rate_unit
+from ..quantities import fixed, rate_digits, rate_unit, users_text
 from . import exports
-from .common import File, Json, Out, Quiet, Seed, Set, answers, app, parse_sets, print_table, progress_bar
+from .common import File, Json, Out, Quiet, Seed, Set, answers, app, parse_sets, print_lines, print_table, progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -170,7 +170,7 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     unit, factor = rate_unit(max(row["throughput_bps"] for row in found))
     columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("group", lambda row: row["name"]),
-        ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
+        ("flows", lambda row: str(row["flows"]) if row["users"] is None else users_text(row["users"])),
         (f"throughput\n{unit}", lambda row: fixed(row["throughput_bps"], 1 / factor, rate_digits(factor))),
         (f"per flow\n{unit}", lambda row: fixed(row["throughput_per_flow_bps"], 1 / factor, rate_digits(factor))),
         ("loss\n%", lambda row: fixed(row["loss_ratio"], 0.01)),
@@ -193,15 +193,14 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
         )
         share = link["lost_packets"] / link["arrivals_packets"]
         lost = f", {fixed(share, 0.01, 2)} % lost on the wire" if share else ""
-        print(
+        print_lines([
             f"{link['link']}: {link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s"
             f"{' on average' if link['link'] in changing else ''}, "
             f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
             f"(at most {link['queue_packets_max']:.0f}{average}), "
             f"queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms{lost}"
-        )
-    for line in (*responsiveness_lines(result), *heavy_flow_lines(result.flows)):
-        print(line)
+        ])  # fmt: skip
+    print_lines([*responsiveness_lines(result), *heavy_flow_lines(result.flows)])
     if theory is not None:
         print_overlay(theory)
     if out is not None:

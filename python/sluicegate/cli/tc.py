@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -114,6 +115,9 @@ def tc(
         place = find_link(resolved, link)
     except Undeployable as error:
         raise Refusal(f"{file}: {error}") from None
+    if line is not None and resolved["queue"]["discipline"] == "drop_tail":
+        print("warning: drop_tail serves packets as the modem does: calls still wait behind transfers. "
+              "--set queue.discipline=cake, or fq_codel, keeps that short", file=sys.stderr)  # fmt: skip
     if out is not None:
         with staged(out) as folder:
             for name, content in done.files.items():

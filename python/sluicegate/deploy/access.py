@@ -94,7 +94,7 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
         )
     known = set(up.remarks)
     below = [each for each in down.remarks if each not in known]
-    below.append(f"to undo all of it: {', '.join(f'`{line}`' for line in undo([*up.lines, *down.lines]))}")
+    below.append(f"to undo all of it: {'; '.join(undo([*up.lines, *down.lines]))}")
     parts = (up, replace(down, remarks=below))
     return Deployment(
         lines=[line for part in parts for line in part.lines], parts=parts,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ..quantities import in_base_unit
 from . import systemd as units
+from .openwrt import SCRIPTS
 from .plan import undo
 from .target import Deployment, Undeployable
 
@@ -71,9 +72,6 @@ HTB_CLASS = Section(
     {"rate": "Rate", "burst": "BufferBytes", "cburst": "CeilBufferBytes", "quantum": "QuantumBytes",
      "overhead": "OverheadBytes"}, {},
 )  # fmt: skip
-
-SQM = {"cake": "layer_cake.qos", "fq_codel": "simplest.qos"}
-"""The scripts of OpenWrt's SQM that make a queue of this discipline."""
 
 
 @dataclass
@@ -187,11 +185,11 @@ def openwrt(done: Deployment) -> str:
     (up, shaper), (down, _) = queues
     if down.dev[:4] != "ifb4":  # another place, where other values hold, such as nat
         raise Undeployable("OpenWrt's SQM makes an ifb device for the download itself: leave out --lan")
-    if up.kind not in SQM:
-        raise Undeployable(f"OpenWrt's SQM has no script for {up.kind}, only for {', '.join(SQM)}")
+    if up.kind not in SCRIPTS:
+        raise Undeployable(f"OpenWrt's SQM has no script for {up.kind}, only for {', '.join(SCRIPTS)}")
     options = {
         "enabled": "1", "interface": up.dev, "download": str(rates[1] // SQM_UNIT), "upload": str(rates[0] // SQM_UNIT),
-        "qdisc": up.kind, "script": SQM[up.kind], "qdisc_advanced": "1", "squash_dscp": "0", "squash_ingress": "0",
+        "qdisc": up.kind, "script": SCRIPTS[up.kind], "qdisc_advanced": "1", "squash_dscp": "0", "squash_ingress": "0",
         "qdisc_really_really_advanced": "1", "iqdisc_opts": _rest(down), "eqdisc_opts": _rest(up),
     }  # fmt: skip
     if up.kind == "fq_codel":

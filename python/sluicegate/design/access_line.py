@@ -13,6 +13,9 @@ MODEM_BUFFER_MS = 250
 """What a modem holds of its rate unless measured: many of those in Dischinger et al. (IMC 2007) and Kreibich et al.
 (IMC 2010, Netalyzr) held more, some hundreds of milliseconds to seconds."""
 
+LEAST_MS, MOST_MS = 20, 1000
+"""The range of modems' buffers that Netalyzr found."""
+
 VIDEO_BPS, VOICE_BPS = 1_500_000, 80_000
 """A video call at 720p, as programs ask for (1.2 to 1.8 Mbit/s), and a voice call: G.711 with its headers."""
 
@@ -155,8 +158,11 @@ def access_line(
     least_ms = math.ceil(10 * 8000 * PACKET / slow)  # ten packets on the slowest lines
     held_ms = max(MODEM_BUFFER_MS, least_ms) if buffer_ms is None else round(buffer_ms)
     whose = "each direction's rate (its mean, of a trace)" if kind.trace else "each direction's rate"
-    how = "as measured" if buffer_ms is not None else "assumed, 20 ms to 1000 ms are possible"
-    held = [(f'limit = "{held_ms} ms"', f"what the modem holds, at {whose}: {stated.get('buffer', how)}")]
+    how = "as measured" if buffer_ms is not None else f"assumed, {LEAST_MS} ms to {MOST_MS} ms are possible"
+    how = stated.get("buffer", how)
+    if buffer_ms is None and held_ms > MODEM_BUFFER_MS:
+        how = "assumed, ten packets: less would leave this slow line idle"
+    held = [(f'limit = "{held_ms} ms"', f"what the modem holds, at {whose}: {how}")]
     parts.append(_table("[queue.drop_tail]", "", held))
     if users:
         web = [('think_time = "exponential(mean = 5 s)"', "a page every few seconds")]

@@ -7,14 +7,17 @@ from typing import Any, Literal
 
 from .. import _core
 from ..declarations import declarations
-from ..deploy import dummynet, linux, linux_bpf
+from ..deploy import dummynet, linux, linux_bpf, openwrt
 from .disciplines import Choice, Listed, choices
 from .ranking import MEMORY
 
 State = Literal["none", "small", "any"]
-System = Literal["linux", "linux-bpf", "freebsd"]
-SYSTEMS = {"linux": linux, "linux-bpf": linux_bpf, "freebsd": dummynet}
-NAMED = {"linux": "Linux", "linux-bpf": "Linux, with BPF queues", "freebsd": "FreeBSD"}
+System = Literal["linux", "openwrt", "linux-bpf", "freebsd"]
+SYSTEMS = {"linux": linux, "openwrt": openwrt, "linux-bpf": linux_bpf, "freebsd": dummynet}
+NAMED = {"linux": "Linux", "openwrt": "OpenWrt with the package sqm-scripts", "linux-bpf": "Linux, with BPF queues",
+         "freebsd": "FreeBSD"}  # fmt: skip
+TC = ("linux", "openwrt")
+"""Systems on which commands of `tc` deploy both directions of an access line."""
 
 STATES: dict[str, tuple[str, ...]] = {"none": MEMORY[:1], "small": MEMORY[:3], "any": MEMORY}
 """What may be remembered of flows: nothing; a bounded amount, however many flows there are; anything."""

@@ -54,6 +54,10 @@ DIRECTIONS = (("download", "bottleneck", "shaper"), ("upload", REVERSE, "reverse
 """Each direction, its line and its shaper, as results name them."""
 
 
+BEFORE = {"download": "at the provider", "upload": "in the modem"}
+"""Where the packets of a direction wait for the line."""
+
+
 @dataclass(frozen=True)
 class Tried:
     """Of each direction the part of the line's rate, and the 99th percentile of queueing in modem and shaper, in ns."""
@@ -66,9 +70,9 @@ class Tried:
         """In a line. `little`: what the modem may delay 99 % of the packets, in ns: named where it delays them more."""
         ways = []
         for way, part in self.parts.items():
-            limit = f" (limit {little[way] / 1e6:g} ms)" if self.modem[way] > little[way] else ""
+            much = f" (more than {little[way] / 1e6:g} ms)" if self.modem[way] > little[way] else ""
             modem, shaper = (f"{waits[way] / 1e6:.1f} ms" for waits in (self.modem, self.shaper))
-            ways.append(f"{way} at {100 * part:g} %: {modem} in the modem{limit}, {shaper} in the shaper")
+            ways.append(f"{way} at {100 * part:g} %: {modem} {BEFORE[way]}{much}, {shaper} in the shaper")
         return "; ".join(ways)
 
 
@@ -122,8 +126,7 @@ class Margin:
                 first += (f"{100 * MARGIN:g} % below the highest rates that keep the queue out of the modem ({most}), "
                           "because the rates in the file are estimates. If the line never carries less than they say: "
                           f'--margin "{option(held)}"')  # fmt: skip
-        said = [first, f"how long all but the slowest 1 % of packets wait under {self.discipline} (downloads wait in the "
-                       "provider's equipment, not in your modem):",
+        said = [first, f"how long all but the slowest 1 % of packets wait under {self.discipline}:",
                 *(f"  {each.text(self.little)}" for each in self.tried)]  # fmt: skip
         return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
 

@@ -34,7 +34,7 @@ from . import line as lines
 from .assumed import assume, beyond
 from .compare import Progress, compare
 from .disciplines import Choice, Listed
-from .eligible import STATES, State, System, eligible
+from .eligible import STATES, SYSTEMS, State, System, eligible
 from .engine import cores, seed_numbers
 from .line import Line
 from .outside import outside
@@ -76,14 +76,15 @@ def recommend(
 
     `network`, `flows`, `seeds`, `duration`, `warmup`, `sets`, `jobs`, `out` and `progress` as for `compare`. `goals`:
     such as "voip p99 below 30 ms" or "web response p50 least within 10 %" (`sluicegate.goals` says more), in the order
-    of their weight; default those of
-    run.goals, else some are assumed. `deployable`: only what Linux, Linux with BPF queues, or FreeBSD's dummynet has.
+    of their weight; default those of run.goals, else some are assumed. `deployable`: only what Linux, OpenWrt's SQM,
+    Linux with BPF queues, or FreeBSD's dummynet has.
     `state`: what may be remembered of flows: "none", "small" (bounded, however many flows there are) or "any".
     `disciplines`: among these alone. `dev`: the interface in the commands that deploy the best. `access`: instead
     those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions. What
     is run is then what these deploy: shapers in front of what the modem holds, with a margin to the line's rate that
-    `Access` gives, or else 5 % below the highest rate that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
-    `sluicegate.envelope` wrote, for notes on disciplines of one's own, and on values that are not defaults.
+    `Access` gives, or else 5 % below the highest rate that keeps the queue out of the modem (`margin`).
+    `envelopes`: a folder that `sluicegate.envelope` wrote, for notes on disciplines of one's own, and on values that
+    are not defaults.
 
     Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
 
@@ -93,7 +94,7 @@ def recommend(
     ['choke']
     """
     if deployable not in (None, *get_args(System)):
-        raise ValueError(f"deployable = {deployable!r}: must be linux, linux-bpf or freebsd")
+        raise ValueError(f"deployable = {deployable!r}: must be {', '.join(SYSTEMS)}")
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
     interface(dev)
@@ -204,6 +205,6 @@ def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Ch
     runs = len(listed) * seeds * (MOST if seeds > 1 else 1)
     total = runs * traps.seconds(resolved) / (jobs or cores())
     if total > traps.MINUTE_S and traps.seconds(resolved) <= traps.MINUTE_S:  # of a longer one each is told
-        said = f"up to {runs} runs take about {traps.about(total)} in all"
+        said = f"up to {runs} runs take about {traps.about(total)} in all on {jobs or cores()} idle cores"
         less = "fewer seeds or disciplines, or a shorter run.duration, take less"
         scenario.warn([f"{said}; {less}"], scenario.TrapWarning)

@@ -228,7 +228,7 @@ class Recommendation(ResultObject):
         given, else on the first link under study. `dev`, `system`: default what was asked for, else Linux. Raises
         `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
-        if self.access is not None and dev is None and system == "linux":
+        if self.access is not None and dev is None and system in TC:
             found = access_line.lines(resolved, self.access)
             return found.remarked(self.cautions(label))
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name

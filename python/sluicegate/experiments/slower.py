@@ -43,9 +43,11 @@ class Slower:
     def line(self) -> str:
         """In a line."""
         found = (f"{100 * less:g} % less: {increase_text(ns)}, {grade(ns)}" for less, ns in self.increases_ns)
-        said = f"latency under load with {self.discipline} in these shapers, if the line carries less than the file says: "
-        margins = [f'"{self.margin(less)}"' for less, ns in self.increases_ns if ns > GRADES[1][0] * 1e6]
-        more = f". --margin {' or '.join(margins)} leaves room for that" if margins else ""
+        said = (
+            f"latency under load with {self.discipline} in these shapers, if the line carries less than the file says: "
+        )
+        margins = [self.margin(less) for less, ns in self.increases_ns if less > MARGIN and ns > GRADES[1][0] * 1e6]
+        more = "".join(f'. --margin "{each}" leaves room for that' for each in margins)
         return f"{said}{'; '.join(found)}{more}"
 
 

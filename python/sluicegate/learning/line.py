@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import _core
-from ..design.access_line import ACCESS, MODEM_BUFFER_MS, access_line, line_rate
+from ..design.access_line import ACCESS, LEAST_MS, MODEM_BUFFER_MS, MOST_MS, access_line, line_rate
 from ..quantities import rate_text
 from .measurements import (
     DOWN,
@@ -27,8 +27,8 @@ from .unknown import line
 APART = 0.05
 """Tests of one line that differ by more than this part do not agree."""
 
-LEAST_MS, MOST_MS = 20, 1000
-"""The range of modems' buffers that Netalyzr found (Kreibich et al., IMC 2010)."""
+LEAST_BPS, MOST_BPS = 100e3, 10e9
+"""The range of rates of access lines; outside of it the unit is probably wrong."""
 
 IDLE = 2
 """Times the usual round trip of a kind of line: what is longer, from one log of ping alone, may be one under load."""
@@ -58,13 +58,15 @@ def from_measurements(
         raise _core.ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
     done, kind = Line(), ACCESS[access]
     down, up = (_rate(done, measured, way, access) for way in (DOWN, UP))
-    trip = _least(done, measured.of(RTT))
+    trip = _least(done, measured.of(RTT), access)
     buffer, held = _buffer(done, measured)
     text = access_line(
         down=down, up=up or "", rtt=None if trip is None else f"{trip:.4g} ms", access=access, users=users,
         calls=calls, games=games, uploads=uploads, buffer_ms=buffer,
         reasons={DOWN: kind.rate if kind.trace else MEASURED, UP: MEASURED, "buffer": held},
     )  # fmt: skip
+    if buffer is None and f'limit = "{MODEM_BUFFER_MS} ms"' not in text:  # ten packets of a slow line: not less
+        done.unknown.clear()
     usual = float(kind.rtt.removesuffix(" ms"))
     if trip is None:
         done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 10:g} ms", f"{max(50, 0.6 * usual):g} ms",
@@ -73,15 +75,17 @@ def from_measurements(
         done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 2:g} ms", _delay(text),
                                     f"{trip:.4g} ms is long for {kind.about}, and one log of ping does not tell "
                                     "whether the line was idle: add a ping without load"))  # fmt: skip
+    done.remarks += _doubts(measured, access)
     for shaper in measured.shapers:
         rate = "" if shaper.rate_bps is None else f" at {rate_text(round(shaper.rate_bps))}"
         done.said.append(
             f"present discipline of {shaper.device}: {shaper.discipline}{rate} ({shaper.said}; {shaper.file})"
         )
+    done.said += _unused(done.said, measured)
     head = [
         "# From measurements, without a capture:",
         *(f"#   {each}" for each in done.said),
-        f"# Not measured: the kind of line ({access}), and who uses it.",
+        f"# Not measured: the kind of line ({access}), and who uses it: change count in [[flows]] below.",
         *(f"# Note: {each}" for each in done.remarks),
         "",
     ]
@@ -118,6 +122,36 @@ def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
     return rate
 
 
+def _doubts(measured: Measured, access: str) -> list[str]:
+    """What is said of rates that a line of this kind hardly has."""
+    rates = {way: _slowest(found).value for way in (DOWN, UP) if (found := measured.of(way))}
+    said = [f"{rate_text(bps)} {way} is much for {ACCESS[access].about}: is its unit right?"
+            for way, bps in rates.items() if bps > MOST_BPS]  # fmt: skip
+    said += [f"{rate_text(bps)} {way} is little for a line of today: is its unit right?"
+             for way, bps in rates.items() if bps < LEAST_BPS]  # fmt: skip
+    if len(rates) == 2 and rates[UP] > (1 + APART) * rates[DOWN]:
+        said.append("the upload is faster than the download, which is rare: are they swapped?")
+    return said
+
+
+UNITS = {DOWN: ("rate of the download", 1e-6, "Mbit/s"), UP: ("rate of the upload", 1e-6, "Mbit/s"),
+         RTT: ("round trip", 1, "ms"), QUEUE_DOWN: ("waiting down", 1, "ms"), QUEUE_UP: ("waiting up", 1, "ms"),
+         QUEUE: ("waiting", 1, "ms")}  # fmt: skip
+"""Of quantities their names, and the units in which they are shown."""
+
+
+def _unused(said: Sequence[str], measured: Measured) -> list[str]:
+    """What is said of files whose numbers stand nowhere, since another file has better ones."""
+    found: dict[str, list[str]] = {}
+    for each in measured.readings:
+        name, scale, unit = UNITS[each.quantity]
+        found.setdefault(each.file, []).append(f"{name} {each.value * scale:.3g} {unit}")
+    used = {file for file in found if any(f"from {file} (" in line for line in said)} | {GIVEN}
+    return [
+        f"not used, others are better: {file} ({', '.join(texts)})" for file, texts in found.items() if file not in used
+    ]
+
+
 def _slowest(found: Sequence[Reading]) -> Reading:
     """The rate that counts: the lowest, since lines are slower in the evening, and a shaper above the line's rate does
     nothing. Of lower bounds alone it is the highest."""
@@ -125,11 +159,16 @@ def _slowest(found: Sequence[Reading]) -> Reading:
     return min(whole, key=lambda each: each.value) if whole else max(found, key=lambda each: each.value)
 
 
-def _least(done: Line, found: Sequence[Reading]) -> float | None:
-    """The base round trip in ms: the least of all."""
+def _least(done: Line, found: Sequence[Reading], access: str) -> float | None:
+    """The base round trip in ms: the least of all. Raises `ScenarioError` for one that no line of this kind has."""
     if not found:
         return None
     best = min(found, key=lambda each: each.value)
+    if best.file != GIVEN and best.value < (least := ACCESS[access].grants_ms / 2):
+        raise _core.ScenarioError(
+            f"{best.file}: a round trip of {best.value:.3g} ms; must be at least {least:g} ms, what pings of {access} "
+            "wait for grants at the median: measure to a server outside of your home, or name another --access"
+        )
     doubt = ", if the line was idle, which one log does not tell" if _of_one_ping(found) else ""
     done.said.append(f"round trip without load: {best.value:.4g} ms, from {_of(best)}{doubt}")
     return best.value
@@ -166,10 +205,11 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
         why = f"a shaper was at work on {shaped[0].device}: what the modem holds behind it did not fill"
     elif best is None and late is not None:
         done.said.append(
-            f"waiting, if the line was loaded: at least {late.value:.3g} ms, from {_of(late)}; hardly any other reply "
-            "waited as long, so that it tells no load"
+            f"waiting, if the line was loaded: at least {late.value:.3g} ms, from {_of(late)}; "
+            f"{'idle lines wait as long' if late.value < STANDING_MS else 'hardly any other reply waited as long'}, so "
+            "that it tells no load"
         )
-        low = f"{min(round(late.value), MODEM_BUFFER_MS)} ms"
+        low = f"{max(LEAST_MS, min(round(late.value), MODEM_BUFFER_MS))} ms"
         why = f"{late.file} shows hardly more than one long round trip, as idle lines have, too: ping during a transfer"
     elif best is None:
         why = "nothing was measured under load"
@@ -178,15 +218,26 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     if why or best is None:
         done.unknown.append(Unknown(key, f"{MODEM_BUFFER_MS} ms", low, high, why))
         return None, f"assumed, {low} to {high} are possible"
-    value = f"{round(best.value)} ms"
+    value, low_ms = f"{round(best.value)} ms", best.value
+    shown = [(most[quantity], word) for quantity, word in ((QUEUE_DOWN, "down"), (QUEUE_UP, "up")) if quantity in most]
+    how, reasons = "as measured", []
     if best.at_least:
-        why = f"{best.file} shows at least this; round trips do not tell whether the buffer was full"
-        done.unknown.append(Unknown(key, value, value, high, why))
-        return best.value, f"at least, {high} are possible"
+        how = f"at least, {high} are possible"
+        reasons.append(f"{best.file} shows at least this; round trips do not tell whether the buffer was full")
     if best.quantity == QUEUE:
-        done.unknown.append(Unknown(key, value, f"{round(best.value / 2)} ms", value,
-                                    "both were loaded: which of them waits is not told"))  # fmt: skip
-    return best.value, "as measured"
+        if not best.at_least:
+            low_ms = best.value / 2
+            reasons.append("both were loaded: which of them waits is not told")
+    elif len(shown) == 1:
+        how += f"; measured {shown[0][1]} only, and taken for both directions"
+    elif (low_ms := min(each.value for each, _ in shown)) < (1 - APART) * best.value:
+        both = " and ".join(f"{each.value:.3g} ms {word}" for each, word in shown)
+        how += f"; there is one limit for both directions, of {both} the longer"
+        reasons.append(f"packets waited {both}, and there is one limit for both directions")
+    if reasons:
+        end = high if best.at_least else value
+        done.unknown.append(Unknown(key, value, f"{round(low_ms)} ms", end, "; ".join(reasons)))
+    return best.value, how
 
 
 def _of(reading: Reading) -> str:

@@ -6,7 +6,7 @@ A file gives readings, each of one quantity. Which program wrote it, its content
 |---|---|
 | `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip of who sends here |
 | Flent, `.flent`, `.flent.gz`, `.flent.bz2` | rates of downloads and uploads in the middle half of the test, round trips before and under load, one-way delays |
-| `ping` | the least round trip; what the longest took beyond the least of all such files, and whether others took long, too |
+| `ping` | the least round trip; what the longest took beyond the least of all such files, and whether others took long, too, or a person says that the line was loaded |
 | `irtt client -o` | the least round trip; one-way delays beyond the least |
 | `tc -s -j qdisc` | the discipline and the rate of a shaper, its drops: said, and taken for no direction's rate |
 | `networkQuality -c`, `mach rpm` | rates, round trips without load, and under load from the responsiveness |
@@ -23,7 +23,7 @@ import re
 import statistics
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +85,19 @@ class Measured:
 @dataclass(frozen=True)
 class Pings:
     """Of a log of `ping` the least round trip, the longest, and the one that a quarter of the replies reach, but two of
-    them at the least; in ms."""
+    them at the least; in ms. `waiting`: in which direction replies waited, if a person says so."""
 
     least: float
     longest: float
     quarter: float
     file: str
+    waiting: str = QUEUE
 
     def waits(self, least: float) -> bool:
-        """Whether replies waited again and again, beyond this round trip without load."""
-        wait = self.quarter - least
-        return wait > LEAST_WAIT_MS and wait >= min(STANDING_MS, (self.longest - least) / 2)
+        """Whether replies waited for a load beyond this round trip without: one that a person states, or one that shows
+        as replies that waited again and again, and longer than on idle lines."""
+        wait, longest = self.quarter - least, self.longest - least
+        return self.waiting != QUEUE or (longest >= STANDING_MS and wait >= min(STANDING_MS, longest / 2))
 
 
 Found = Iterator[Reading | Shaper | Pings]
@@ -112,8 +114,11 @@ def is_measurement(file: str | Path) -> bool:
     return b"\0" not in start and bool(start)
 
 
-def read(files: Sequence[str | Path], idle_ms: float | None = None) -> Measured:
-    """The readings of some files. `idle_ms`: a round trip without load that is known beside them. Raises OSError, and
+def read(
+    files: Sequence[str | Path], idle_ms: float | None = None, loaded: Mapping[str | Path, str] | None = None
+) -> Measured:
+    """The readings of some files. `idle_ms`: a round trip without load that is known beside them. `loaded`: more files,
+    logs of `ping` during a transfer, with the direction in which it filled the queue. Raises OSError, and
     `ScenarioError` for a file of no program above or without a reading."""
     done = Measured([], [])
     pings: list[Pings] = []
@@ -125,13 +130,20 @@ def read(files: Sequence[str | Path], idle_ms: float | None = None) -> Measured:
         done.shapers += (each for each in found if isinstance(each, Shaper))
         pings += (each for each in found if isinstance(each, Pings))
     # A log under load may hold no round trip without: the others, or the caller, know one.
+    for file, way in (loaded or {}).items():
+        logs = [each for each in _read(Path(file)) if isinstance(each, Pings)]
+        if not logs:
+            raise _core.ScenarioError(f"{file}: is no log of ping")
+        pings += (replace(each, waiting=way) for each in logs)
     least = min([each.least for each in pings] + ([] if idle_ms is None else [idle_ms]), default=0.0)
     for each in pings:
         done.readings.append(Reading(RTT, each.least, each.file, LEAST_OF_PING))
         if each.longest - least > LEAST_WAIT_MS:
             said = "the longest of ping less the least" + ("" if each.least == least else " of all logs")
             alone = not each.waits(least)
-            done.readings.append(Reading(QUEUE, each.longest - least, each.file, said, at_least=True, alone=alone))
+            done.readings.append(
+                Reading(each.waiting, each.longest - least, each.file, said, at_least=True, alone=alone)
+            )
     return done
 
 
@@ -169,13 +181,18 @@ def _read(path: Path) -> Found:
         raise _core.ScenarioError(
             f"{path}: is no capture, and no result of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc or networkQuality -c"
         ) from None
+    if isinstance(document, dict) and "start" in document and (failed := document.get("error")):
+        raise _core.ScenarioError(f"{path}: iperf3 failed, and says: {failed}")
     for fits, reader in READERS:
         if fits(document):
             try:
                 return iter(list(reader(document, path.name)))
-            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-                what = f"{type(error).__name__}: {error}"
-                raise _core.ScenarioError(f"{path}: looks like {reader.__name__[1:]}'s, but is cut ({what})") from None
+            except KeyError as error:
+                raise _core.ScenarioError(
+                    f'{path}: looks like {reader.__name__[1:]}\'s, but is cut: it lacks "{error.args[0]}"'
+                ) from None
+            except (IndexError, TypeError, ValueError, AttributeError):
+                raise _core.ScenarioError(f"{path}: looks like {reader.__name__[1:]}'s, but is cut") from None
     raise _core.ScenarioError(f"{path}: is JSON of no program that is known (iperf3, Flent, irtt, tc, networkQuality)")
 
 
@@ -188,21 +205,28 @@ FOR_PEOPLE = (
 
 # ping ---------------------------------------------------------------------------------------------------------------
 
-PING_LOG = re.compile(r"^(PING |Pinging |--- .* ping statistics)|^(\[[\d.]+\] )?\d+ bytes from ", re.M)
+PING_LOG = re.compile(
+    r"^(PING |Pinging |--- .* ping statistics)|^(\[[\d.]+\] )?\d+ bytes from |[=<]\d+ ?ms TTL=\d", re.M
+)
 """What a log of Linux, BSD, BusyBox or Windows has, whole or cut; with -D each line begins with its time."""
 
-REPLY = re.compile(r"^(?!.*DUP!).*\btime[=<]([\d.]+) ?ms", re.M)
-"""A reply with its round trip. A duplicate says nothing of it."""
+REPLY = re.compile(r"^(?!.*DUP!).*[=<](\d[\d.,]*) ?ms\b", re.M)
+"""A reply with its round trip, in any language. A duplicate says nothing of it."""
 
-SUMMARY = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/\S+)? = ([\d.]+)/[\d.]+/([\d.]+)")
+SUMMARY = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/\S+)? = ([\d.,]+)/[\d.,]+/([\d.,]+)")
 """The last line of Linux's, of BSD's and of BusyBox's, which has no deviation."""
 
 
+def _number(text: str) -> float:
+    """One that may have a decimal comma, which `ping` writes in the language of its user."""
+    return float(text.replace(",", "."))
+
+
 def _ping(text: str, path: Path) -> Found:
-    replies = sorted(float(each) for each in REPLY.findall(text))
+    replies = sorted(map(_number, REPLY.findall(text)))
     trips = list(replies)
     if summary := SUMMARY.search(text):
-        trips += [float(summary[1]), float(summary[2])]
+        trips += [_number(summary[1]), _number(summary[2])]
     if not trips:
         raise _core.ScenarioError(
             f"{path}: ping got no answer, or the log is cut before the first: it has neither a reply (time=… ms) nor a "

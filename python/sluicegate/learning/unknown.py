@@ -40,10 +40,11 @@ def answers(
     lines = []
     for each in found:
         others = {end: again(each.key, end).best() for end in (each.low, each.high)}
-        changed = "; ".join(f"at {end} {', '.join(other)}" for end, other in others.items() if set(other) != set(best))
+        changed = [f"with {end}: {' and '.join(other)}" for end, other in others.items() if set(other) != set(best)]
         if all(first in other for other in others.values()):
-            said = f"{first} stays among the best{changed and f', which are {changed}'}"
+            said = f"with {each.low} and with {each.high} {first} is among the best"
+            said += f" ({', '.join(changed)})" if changed else ""
         else:
-            said = f"other disciplines are best: {changed}"
-        lines.append(f"{each.key} is not known: from {each.low} to {each.high} {said}")
+            said = f"other disciplines are best {', '.join(changed)}"
+        lines.append(f"{each.key} is not known; {said}")
     return lines

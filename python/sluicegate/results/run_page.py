@@ -11,7 +11,7 @@ from ..page import Page, Section, Table
 from ..plot import animation
 from ..plot import run as figures
 from ..plot.comparison import MOST_GROUPS
-from ..quantities import rate_digits, rate_unit
+from ..quantities import rate_digits, rate_unit, users_text
 from ..traffic import paths
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def groups(table: pl.DataFrame) -> Table:
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("group", lambda row: row["name"]),
         ("kind", kind),
-        ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
+        ("flows", lambda row: str(row["flows"]) if row["users"] is None else users_text(row["users"])),
         (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor, rate_digits(factor))),
         ("loss %", lambda row: percent(row["loss_ratio"])),
         *((f"delay {name} ms", lambda row, key=key: ms(row[f"delay_{key}_ns"]))
