@@ -39,7 +39,8 @@ class Table:
 class Section:
     """A part of a page. `drawing`: SVG as text, which may move.
 
-    `tables` and `texts` (shown as they are written): each with its title, which may be empty."""
+    `tables` and `texts` (shown as they are written): each with its title, which may be empty. `folded`: whether texts
+    but the first are shown on demand."""
 
     id: str
     title: str
@@ -49,6 +50,7 @@ class Section:
     drawing: str = ""
     tables: Sequence[tuple[str, Table]] = ()
     texts: Sequence[tuple[str, str]] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def print_recommendation(
 
     verdict, *more = conclusion(done)
     print_lines([
-        " ".join([verdict, *gain(done)]),
+        " ".join([verdict, *done.gain(), *(["The commands are at the end."] if done.gain() else [])]),
         "goals, assumed because you state none:" if done.assumed else "goals:",
         *(f"  {number}  {goal.text}" for number, goal in enumerate(done.goals, 1)),
         *(f"  {line}" for line in meanings(done)),
@@ -275,28 +275,8 @@ def of_the_line(done: Recommendation) -> Iterator[str]:
         if number == 0 and done.line is not None and done.line.today is not None:
             yield f"  today: {done.line.today}"
     yield from done.no_gain(done.recommended()[0])
-    if done.line and done.line.margin:
-        yield from done.line.margin.lines()
-    yield from done.evidence()
-    if done.line and done.line.slower:
-        yield done.line.slower.line()
-
-
-def gain(done: Recommendation) -> list[str]:
-    """By how much what is to be deployed changes latency under load of an access line, in a sentence, if known."""
-    from ..traffic.responsiveness import grade, increase_text
-
-    label, today = done.recommended()[0], None if done.line is None else done.line.increase_ns
-    then = None if today is None else done.comparison.responsiveness(label)
-    if today is None or then is None:
-        return []
-    now, later = (f"{increase_text(ns)} ({grade(ns)})" for ns in (today, then.increase_ns))
-    if done.line is not None and done.line.slower is not None:
-        less, slow = done.line.slower.increases_ns[0]
-        later += (
-            f", and {increase_text(slow)} ({grade(slow)}) if the line is {100 * less:g} % slower than the file says"
-        )
-    return [f"Latency under load: today {now}, with {label} {later}. The commands are at the end."]
+    if done.line is not None:
+        yield from done.line.text(done.evidence())
 
 
 MEANINGS = {

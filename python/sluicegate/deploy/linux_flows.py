@@ -131,7 +131,8 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     elif "bandwidth" not in values:
         plan.say(
             f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper stands for it, without htb. The "
-            "scenario's cake does not shape: its tins share by weight, those of a shaper up to a rate each"
+            "scenario's cake does not shape: its traffic classes (tins) share by weight, those of a shaper up to a "
+            "rate each"
         )
     elif values.base("bandwidth") > rate:
         plan.say(f"bandwidth = {values['bandwidth']} becomes {link.shown_rate}: the link of the scenario is slower")

@@ -38,11 +38,10 @@ class Line:
     increase_ns: float | None = None
     slower: Slower | None = None
 
-    def text(self) -> list[str]:
-        """What is said of it, in lines."""
-        today = [] if self.today is None else [f"today: {self.today}"]
+    def text(self, evidence: Sequence[str] = ()) -> list[str]:
+        """What is said of its shapers, in lines. `evidence`: of single disciplines in them."""
         slower = [] if self.slower is None else [self.slower.line()]
-        return [*today, *([] if self.margin is None else self.margin.lines()), *slower]
+        return [*([] if self.margin is None else self.margin.lines()), *evidence, *slower]
 
     def record(self) -> dict[str, Any]:
         """As JSON knows it."""

@@ -8,8 +8,10 @@ from dataclasses import replace
 from ..deploy import Deployment, Undeployable
 from ..goals import Goal
 from ..page import Page, Section, Table
+from ..traffic.responsiveness import SCALE
 from . import compare_page
 from .eligible import NAMED
+from .line import Line
 from .ranking import Ranked
 
 KEPT = {True: "✓", False: "✗", None: "?"}
@@ -20,24 +22,27 @@ def page(
     done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal], among_equals: Sequence[str],
     assumed: bool, notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
     chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment], distinctions: Sequence[str],
-    recommended: Sequence[str],
+    recommended: Sequence[str], gain: Sequence[str], load: Sequence[tuple[str, str]], line: Line | None,
+    evidence: Sequence[str],
 ) -> Page:  # fmt: skip
-    """The page."""
+    """The page. `gain`: what the first of `recommended` changes; `load`: latency under load, today and with the best.
+    `line`: the access line, if it is one; `evidence`: where packets wait in its shapers."""
     found = compare_page.page(done)
     best = [each.label for each in ranking if each.rank == 1]
     kept = next(each.kept for each in ranking if each.rank == 1)
     held = sum(answer is True for answer in kept)
     names = f"{', '.join(best[:-1])} and {best[-1]} are tied" if len(best) > 1 else f"{best[0]} is best"
-    lead = [f"{names}: {held} of {len(kept)} goals kept.", *distinctions]
+    lead = [f"{names}: {held} of {len(kept)} goals kept.", *gain, *distinctions]
     stated = "Goals, assumed because you state none" if assumed else "Goals"
     first = Section(
         "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
         f"contains the bound. Among equals: {', '.join(among_equals)}. Disciplines that are equal in all of it share a "
-        "rank. Behind by: why a discipline ranks below the one before.",
+        "rank. Behind by: why a discipline ranks below the one before. Remembers: what a discipline keeps about flows.",
         tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip
-    parts = [first, _deploy(recommended, system, chosen, deployment)]
+    deploy = _deploy(recommended, system, chosen, deployment)
+    parts = [first, deploy] if line is None else [*_load(load), deploy, *_shapers(line, evidence), first]
     if left_out:
         rows = tuple(left_out.items())
         parts.append(Section("not-run", "Not run", tables=[("", Table(("discipline", "why"), rows))]))
@@ -46,6 +51,18 @@ def page(
         subtitle=f"{len(ranking)} disciplines; {found.subtitle.rpartition('; ')[2]}", notes=[*notes, *found.notes],
         sections=[*parts, *found.sections],
     )  # fmt: skip
+
+
+def _load(load: Sequence[tuple[str, str]]) -> list[Section]:
+    """Latency under load of an access line before and after."""
+    tables = [("", Table(("", ""), tuple(load)))]
+    return [Section("load", "Latency under load", SCALE, tables=tables)] if load else []
+
+
+def _shapers(line: Line, evidence: Sequence[str]) -> list[Section]:
+    """What rates of shapers were tried, and what they do on a slower line."""
+    words = [each.strip() for each in line.text(evidence)]
+    return [Section("shapers", "Rates of the shapers", words=words)] if words else []
 
 
 def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal]) -> Table:
@@ -76,4 +93,4 @@ def _deploy(
             texts.append((f"{label}, on {named}, as root", deployment(label).text().rstrip("\n")))
         except Undeployable as error:
             words.append(f"{label} cannot be deployed on {named} by a command: {error}.")
-    return Section("deploy", "How to deploy", words=words, texts=texts)
+    return Section("deploy", "How to deploy", words=words, texts=texts, folded=True)

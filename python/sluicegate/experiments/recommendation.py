@@ -23,7 +23,7 @@ from ..traffic.paths import REVERSE, places
 from . import margin as margins
 from . import recommend_page
 from .compare import Comparison
-from .eligible import SYSTEMS, System
+from .eligible import SYSTEMS, TC, System
 from .line import Line
 from .ranking import LESS_STATE, distinctions, ranking
 
@@ -138,10 +138,8 @@ class Recommendation(ResultObject):
     def _page(self) -> Page:
         return recommend_page.page(
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
-            [*self.notes, *([] if self.line is None else self.line.text()), *self.evidence(),
-             *self.no_gain(self.recommended()[0])],
-            self.left_out,
-            self.system, self.chosen, self.deployment, self.distinctions, self.recommended(),
+            [*self.notes, *self.no_gain(self.recommended()[0])], self.left_out, self.system, self.chosen,
+            self.deployment, self.distinctions, self.recommended(), self.gain(), self.load(), self.line, self.evidence(),
         )  # fmt: skip
 
     def overview(self) -> Table:
@@ -257,6 +255,27 @@ class Recommendation(ResultObject):
         """What is said of a discipline in both directions of an access line before it is deployed."""
         margin = None if self.line is None else self.line.margin
         return [*self.no_gain(label), *self.late(label), *([] if margin is None else margin.remarks())]
+
+    def gain(self) -> list[str]:
+        """By how much what is to be deployed changes latency under load of an access line, in a sentence, if known."""
+        label, today = self.recommended()[0], None if self.line is None else self.line.increase_ns
+        then = None if today is None else self.comparison.responsiveness(label)
+        if today is None or then is None:
+            return []
+        now, later = (f"{increase_text(ns)} ({grade(ns)})" for ns in (today, then.increase_ns))
+        if self.line is not None and self.line.slower is not None:
+            less, slow = self.line.slower.increases_ns[0]
+            later += f", and {increase_text(slow)} ({grade(slow)}) if the line is {100 * less:g} % slower"
+            later += " than the file says"
+        return [f"Latency under load: today {now}, with {label} {later}."]
+
+    def load(self) -> list[tuple[str, str]]:
+        """Latency under load of an access line today and with the best disciplines, each in words."""
+        if self.line is None:
+            return []
+        today = [] if self.line.today is None else [("today, without shapers", self.line.today.replace("  ", ": "))]
+        found = ((label, self.comparison.responsiveness(label)) for label in self.best())
+        return [*today, *((f"{label}, in the shapers", each.text()) for label, each in found if each is not None)]
 
     def no_gain(self, label: str) -> list[str]:
         """What is said of a discipline with which an access line is no more responsive than it is today."""

@@ -52,6 +52,9 @@ class Comparison(Protocol):
     def rate_unit(self, metric: str = ...) -> tuple[str, float]: ...
 
 
+WIDE = 10.0
+"""Delays of which the longest is more than this many times the shortest are drawn by powers of ten."""
+
 MOST_GROUPS = 12
 """Of more groups the first are drawn."""
 
@@ -77,7 +80,7 @@ def groups(comparison: Comparison) -> Figure:
             _dots(row[2], comparison, f"{name}_delay_{which}_ns", 1e-6, style, _offset(index, 3), hollow=index > 0)
         for axes, what in zip(row, (f"throughput ({unit})", "loss (% of packets)", "one-way delay (ms)"), strict=True):
             axes.set_xlabel(what)
-            _from_zero(axes)
+            (_of_delays if axes is row[2] else _from_zero)(axes)
             _name_rows(axes, comparison.disciplines if axes is row[0] else [""] * len(looks))
     plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND)
     return figure
@@ -254,9 +257,20 @@ def _dots(
 
 
 def _from_zero(axes: Axes) -> None:
-    """Begin the x axis at zero, with room for a marker there."""
+    """Begin the x axis at zero, with room for a marker there and at the end; few ticks, so that no two touch."""
     _, highest = axes.get_xlim()
-    axes.set_xlim(-0.02 * highest, highest)
+    axes.set_xlim(-0.03 * highest, 1.03 * highest)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _of_delays(axes: Axes) -> None:
+    """The x axis of delays: from zero, or by powers of ten where one discipline's would push the others together."""
+    found = [float(x) for line in axes.get_lines() for x in np.atleast_1d(line.get_xdata()) if x > 0]
+    if found and max(found) > WIDE * min(found):
+        axes.set_xscale("log")
+        axes.set_xlim(min(found) / 1.2, 1.2 * max(found))
+    else:
+        _from_zero(axes)
 
 
 def _values(comparison: Comparison, metric: str, column: str) -> Values:
