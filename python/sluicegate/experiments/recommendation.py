@@ -139,7 +139,8 @@ class Recommendation(ResultObject):
         return recommend_page.page(
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
             [*self.notes, *self.no_gain(self.recommended()[0])], self.left_out, self.system, self.chosen,
-            self.deployment, self.distinctions, self.recommended(), self.gain(), self.load(), self.line, self.evidence(),
+            self.deployment, self.distinctions, self.recommended(), self.gain(), self.load(), self.line,
+            self.evidence(),
         )  # fmt: skip
 
     def overview(self) -> Table:

@@ -52,9 +52,6 @@ class Comparison(Protocol):
     def rate_unit(self, metric: str = ...) -> tuple[str, float]: ...
 
 
-WIDE = 10.0
-"""Delays of which the longest is more than this many times the shortest are drawn by powers of ten."""
-
 MOST_GROUPS = 12
 """Of more groups the first are drawn."""
 
@@ -264,12 +261,9 @@ def _from_zero(axes: Axes) -> None:
 
 
 def _of_delays(axes: Axes) -> None:
-    """The x axis of delays: from zero, or by powers of ten where one discipline's would push the others together."""
+    """The x axis of delays: from zero, or by decades where one discipline's would push those of the others together."""
     found = [float(x) for line in axes.get_lines() for x in np.atleast_1d(line.get_xdata()) if x > 0]
-    if found and max(found) > WIDE * min(found):
-        axes.set_xscale("log")
-        axes.set_xlim(min(found) / 1.2, 1.2 * max(found))
-    else:
+    if not plot.by_decades(axes, min(found, default=0.0)):
         _from_zero(axes)
 
 

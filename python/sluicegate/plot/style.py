@@ -209,14 +209,20 @@ def distribution(axes: Axes, table: pl.DataFrame, ends: str, counts: str, style:
 
 def within(axes: Axes) -> None:
     """Make the axes those of distributions of times: milliseconds, by decades where they differ much, and per cent."""
-    lowest = min((float(line.get_xdata()[0]) for line in axes.lines), default=1.0)  # type: ignore[index,arg-type]
-    if axes.get_xlim()[1] > 8 * lowest > 0:
-        axes.set_xscale("log")
-        lowest, highest = axes.get_xlim()
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if highest < 500 * lowest else (1,)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+    by_decades(axes, min((float(line.get_xdata()[0]) for line in axes.lines), default=1.0))  # type: ignore[index,arg-type]
     axes.set_ylim(0, 102)
+
+
+def by_decades(axes: Axes, lowest: float) -> bool:
+    """Make the x axis logarithmic, with plain labels, where it ends at many times the lowest value; return whether."""
+    if not axes.get_xlim()[1] > 8 * lowest > 0:
+        return False
+    axes.set_xscale("log")
+    lowest, highest = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if highest < 500 * lowest else (1,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    return True
 
 
 def reference(axes: Axes, y: float, text: str, *, color: str = BLACK, lift: float = 2) -> None:
