@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -181,3 +183,25 @@ def test_an_argument_of_bytes_that_are_no_text_is_one_line(tmp_path: Path) -> No
     done = subprocess.run([PROGRAM, "check", b"gr\xfcn.toml"], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("error: gr\\udcfcn.toml: ")
+
+
+def test_a_narrow_terminal_gets_narrow_tables_and_whole_words(small: Path) -> None:
+    """Each table that is too wide becomes several, which begin with the names; a pipe gets one."""
+    keyboard, terminal = pty.openpty()
+    command = [PROGRAM, "run", small.name]
+    wide = subprocess.run(command, cwd=small.parent, capture_output=True, text=True, check=True).stdout
+    environment = os.environ | {"COLUMNS": "60"}
+    process = subprocess.Popen(command, cwd=small.parent, env=environment, stdout=terminal, stderr=subprocess.DEVNULL)
+    os.close(terminal)
+    said = b""
+    with contextlib.suppress(OSError):  # how Linux tells the end of a terminal
+        while part := os.read(keyboard, 4096):
+            said += part
+    assert process.wait() == 0
+    os.close(keyboard)
+    plain = re.sub(r"\x1b\[\d*m", "", said.decode())
+    lines = plain.splitlines()
+    assert max(map(len, lines)) <= 60 < max(map(len, wide.splitlines()))
+    words = [re.sub(r"[─ ]+", " ", text).split() for text in (plain, wide)]
+    assert set(words[0]) == set(words[1]), "nothing is cut"
+    assert sum(line.split()[:1] == ["udp"] for line in lines) > 1, "each part of the table names its rows"

@@ -394,8 +394,30 @@ def test_a_format_is_told_as_json_too(sluicegate: Program) -> None:
 
 def test_the_modem_s_own_queue_on_the_router_is_told_in_words(sluicegate: Program, tmp_path: Path) -> None:
     (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="10 Mbit/s"))
-    said = sluicegate("tc", "home.toml", "--wan", "wan0").stdout
+    answer = sluicegate("tc", "home.toml", "--wan", "wan0")
+    said = answer.stdout
+    assert answer.stderr.startswith("warning: drop_tail serves packets as the modem does: calls still wait")
     told = "# drop_tail: first come, first served, as in the modem; packets wait here for up to 263 ms."
     assert said.count(told) == 1, "once for both directions"
-    better = sluicegate("tc", "home.toml", "--set", "queue.discipline=cake", "--wan", "wan0").stdout
-    assert "first come" not in better
+    better = sluicegate("tc", "home.toml", "--set", "queue.discipline=cake", "--wan", "wan0")
+    assert "first come" not in better.stdout
+    assert not better.stderr
+
+
+@pytest.mark.parametrize("names", [("--wan", "NAME"), ("--wan", "wan0", "--lan", "NAME")])
+def test_a_placeholder_is_no_interface(sluicegate: Program, names: tuple[str, ...]) -> None:
+    """The manual and other commands print --wan NAME."""
+    for command in (["tc", "cable"], ["recommend", "cable"]):
+        answer = sluicegate(*command, *names)
+        assert (answer.returncode, answer.stdout) == (2, "")
+        assert answer.stderr.startswith(
+            f"error: {names[-2]} NAME: say the interface's own name; on the router `ip route"
+        )
+
+
+def test_the_remark_that_undoes_both_directions_can_be_pasted(sluicegate: Program) -> None:
+    said = sluicegate("tc", "cable", "--set", "queue.discipline=cake", "--wan", "wan0").stdout.splitlines()[-1]
+    commands = said.removeprefix("# to undo all of it: ").split("; ")
+    assert commands[0] == "tc qdisc del dev ifb4wan0 root"
+    assert len(commands) == 4
+    assert all(command.split()[0] in ("tc", "ip") for command in commands)

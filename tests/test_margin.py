@@ -49,8 +49,8 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
         re.MULTILINE,
     ), "the modem fills again"
     chosen = (
-        r"^shapers at (\S+) % of the download and (\S+) % of the upload: 5 % below the highest rates that keep the queue "
-        r'out of the modem \((\S+) % and (\S+) %\), because .* estimates\. .* --margin "(\d+) %,(\d+) %"$'
+        r"^shapers at (\S+) % of the download and (\S+) % of the upload: 5 % below the highest rates that keep the "
+        r'queue out of the modem \((\S+) % and (\S+) %\), because .* estimates\. .* --margin "(\d+) %,(\d+) %"$'
     )
     down_part, up_part, most_down, most_up, *exact = map(float, re.findall(chosen, said, re.MULTILINE)[0])
     assert 90 <= most_down < 100
@@ -225,8 +225,8 @@ def test_the_text_of_what_was_tried_says_where_the_queue_is() -> None:
     parts = {"download": 0.98, "upload": 1.0}
     tried = margin.Tried(parts, {"download": 2.5e8, "upload": 0.0}, {"download": 0.0, "upload": 5e6})
     assert tried.text({"download": 5e6, "upload": 5e6}) == (
-        "download at 98 %: 250.0 ms at the provider (more than 5 ms), 0.0 ms in the shaper; upload at 100 %: 0.0 ms in the "
-        "modem, 5.0 ms in the shaper"
+        "download at 98 %: 250.0 ms at the provider (more than 5 ms), 0.0 ms in the shaper; upload at 100 %: 0.0 ms in "
+        "the modem, 5.0 ms in the shaper"
     )
     found = margin.Margin("cake", (tried,), dict(parts), {"download": 5e6, "upload": 5e6})
     assert found.late(tried) == ["download"]
@@ -289,3 +289,31 @@ def test_where_the_best_asks_for_other_rates_all_are_ranked_with_these(tmp_path:
     part = done.line.margin.deployed["download"]
     assert rates["network.shaper.rate"] == f"{100 * part:g} %"
     assert in_base_unit(network["shaper"]["rate"]) == round(1e8 * part)
+
+
+def test_of_openwrt_only_what_its_package_has_is_tried(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(sg.access_line(down="40 Mbit/s", up="10 Mbit/s", users=1, calls=1))
+    asked = ["recommend", "home.toml", "--deployable", "openwrt", "--wan", "wan", "--margin", "5 %", *SHORT]
+    answer = sluicegate(*asked, "--all", "--seeds", "1", "-o", "out")
+    assert answer.returncode == 0, answer.stderr
+    done = sg.Recommendation.read(tmp_path / "out")
+    assert sorted(done.comparison.disciplines) == ["cake", "fq_codel"]
+    assert "on OpenWrt with the package sqm-scripts, as root:" in answer.stdout
+    [command] = re.findall(r"^  sluicegate (tc .* --format openwrt)$", answer.stdout, re.MULTILINE)
+    assert sluicegate(*shlex.split(command)).stdout.startswith("config queue 'sluicegate'")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    answers = page.partition("</header>")[0]
+    assert re.search(r"Latency under load: today \+\d+ ms \([A-F]\), with \w+ \+\d", answers), (
+        "the answer stands on top"
+    )
+    assert page.index('id="load"') < page.index('id="deploy"') < page.index('id="ranking"')
+    assert page.count("today, without shapers") == 1
+    second = done.recommended()[1]
+    assert f"<summary>{second}, on OpenWrt with the package sqm-scripts, as root</summary>" in page, "folded"
+
+
+def test_a_goal_that_is_none_is_told_before_anything_else(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(sg.access_line(down="100 Mbit/s", up="20 Mbit/s"))
+    answer = sluicegate("recommend", "home.toml", "--wan", "wan", "--goal", "voip p99 below 3 ms")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr.startswith('error: goal "voip p99 below 3 ms": no such group')

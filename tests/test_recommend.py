@@ -107,7 +107,7 @@ def test_a_mistaken_goal_is_named_before_anything_runs(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--deployable", "windows"], "--deployable windows: must be linux, linux-bpf or freebsd"),
+        (["--deployable", "windows"], "--deployable windows: must be linux, openwrt, linux-bpf, freebsd"),
         (["--state", "much"], "--state much: must be none, small or any"),
         (["--disciplines", "dcn,afd", "--state", "none"], "no discipline is left: dcn remembers fixed table"),
         (["--disciplines", "chok"], 'did you mean "choke"?'),
