@@ -288,8 +288,8 @@ def test_what_is_not_known_is_said_and_recommend_tells_whether_it_matters(sluice
     found = unknowns(str(tmp_path / "calm.toml"))
     assert [each.key for each in found] == ["network.delay", "queue.drop_tail.limit", "network.rate"]
     done = sluicegate("recommend", "calm.toml", "--disciplines", "drop_tail,codel", "--seeds", "2")
-    assert "network.rate is not known: from " in done.stdout
-    assert "network.delay is not known: from 5 ms to 100 ms" in done.stdout
+    assert "network.rate is not known; with " in done.stdout
+    assert "network.delay is not known; with 5 ms and with 100 ms " in done.stdout
     done = sluicegate(
         "recommend", "calm.toml", "--disciplines", "drop_tail,codel", "--seeds", "2", "--set", "network.rate=1 Mbit/s"
     )
@@ -323,16 +323,17 @@ def test_an_answer_that_depends_on_what_is_not_known_is_said() -> None:
             self.best = lambda: best
 
     found = [Unknown("network.rate", "4 Mbit/s", "1 Mbit/s", "20 Mbit/s", "why")]
-    at = "network.rate is not known: from 1 Mbit/s to 20 Mbit/s "
+    stays = "with 1 Mbit/s and with 20 Mbit/s cake is among the best"
+    others = "other disciplines are best "
     for best, low, high, said in (
-        (["cake", "fq_codel"], ["fq_codel", "cake"], ["cake", "fq_codel"], "cake stays among the best"),
-        (["cake"], ["cake"], ["cake", "pie"], "cake stays among the best, which are at 20 Mbit/s cake, pie"),
-        (["cake"], ["cake"], ["codel"], "other disciplines are best: at 20 Mbit/s codel"),
-        (["cake"], ["cake", "pie"], ["codel"], "other disciplines are best: at 1 Mbit/s cake, pie; at 20 Mbit/s codel"),
+        (["cake", "fq_codel"], ["fq_codel", "cake"], ["cake", "fq_codel"], stays),
+        (["cake"], ["cake"], ["cake", "pie"], f"{stays} (with 20 Mbit/s: cake and pie)"),
+        (["cake"], ["cake"], ["codel"], f"{others}with 20 Mbit/s: codel"),
+        (["cake"], ["cake", "pie"], ["codel"], f"{others}with 1 Mbit/s: cake and pie, with 20 Mbit/s: codel"),
     ):
         ends = {"1 Mbit/s": low, "20 Mbit/s": high}
         told = answers(found, "cake", best, lambda _, value, ends=ends: Ranked(ends[value]))  # type: ignore[misc]
-        assert told == [at + said]
+        assert told == [f"network.rate is not known; {said}"]
 
 
 def test_one_place_before_the_queue_tells_no_rate(tmp_path: Path) -> None:

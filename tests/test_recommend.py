@@ -445,8 +445,10 @@ def test_who_sees_no_bar_is_told_what_is_run(
 ) -> None:
     """Standard error is no terminal here; a run that is short is not announced."""
     command = importlib.import_module("sluicegate.cli.recommend")
-    command.announce(str(office), [], None, "any", "cake,fq_codel", 5)
+    command.announce(str(office), [], [], None, "any", "cake,fq_codel", 5, 1)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(command, "LONG_S", 0.0)
-    command.announce(str(office), [], None, "any", "cake,fq_codel", 5)
-    assert capsys.readouterr().err.startswith("2 disciplines, 5 seeds: 10 runs, about ")
+    command.announce(str(office), [], [], None, "any", "cake,fq_codel", 5, 1)
+    assert capsys.readouterr().err.startswith("2 disciplines, 5 seeds: 10 runs take about ")
+    command.announce(str(office), [], [], None, "any", "cake,fq_codel", 5, 3)
+    assert " on 3 idle cores; " in capsys.readouterr().err

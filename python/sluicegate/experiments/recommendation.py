@@ -20,6 +20,7 @@ from ..quantities import duration as duration_text
 from ..results.result_object import Frames, ResultObject
 from ..stats import CONFIDENCE
 from ..traffic.paths import REVERSE, places
+from ..traffic.responsiveness import grade, increase_text
 from . import margin as margins
 from . import recommend_page
 from .compare import Comparison
