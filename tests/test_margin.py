@@ -308,6 +308,10 @@ def test_of_openwrt_only_what_its_package_has_is_tried(sluicegate: Program, tmp_
     )
     assert page.index('id="load"') < page.index('id="deploy"') < page.index('id="ranking"')
     assert page.count("today, without shapers") == 1
+    assert (
+        f"As a router&#39;s own file: sluicegate {command.removesuffix(' --format openwrt')}, with --format open"
+        in page
+    )
     second = done.recommended()[1]
     assert f"<summary>{second}, on OpenWrt with the package sqm-scripts, as root</summary>" in page, "folded"
 

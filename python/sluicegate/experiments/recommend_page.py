@@ -23,10 +23,11 @@ def page(
     assumed: bool, notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
     chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment], distinctions: Sequence[str],
     recommended: Sequence[str], gain: Sequence[str], load: Sequence[tuple[str, str]], line: Line | None,
-    evidence: Sequence[str],
+    evidence: Sequence[str], files: Sequence[str],
 ) -> Page:  # fmt: skip
     """The page. `gain`: what the first of `recommended` changes; `load`: latency under load, today and with the best.
-    `line`: the access line, if it is one; `evidence`: where packets wait in its shapers."""
+    `line`: the access line, if it is one; `evidence`: where packets wait in its shapers. `files`: how to have the
+    commands as files of a router."""
     found = compare_page.page(done)
     best = [each.label for each in ranking if each.rank == 1]
     kept = next(each.kept for each in ranking if each.rank == 1)
@@ -42,6 +43,7 @@ def page(
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip
     deploy = _deploy(recommended, system, chosen, deployment)
+    deploy = replace(deploy, words=[*files, *deploy.words])
     parts = [first, deploy] if line is None else [*_load(load), deploy, *_shapers(line, evidence), first]
     if left_out:
         rows = tuple(left_out.items())

@@ -141,7 +141,7 @@ class Recommendation(ResultObject):
             self.comparison, self.ranking, self.goals, self.among_equals, self.assumed,
             [*self.notes, *self.no_gain(self.recommended()[0])], self.left_out, self.system, self.chosen,
             self.deployment, self.distinctions, self.recommended(), self.gain(), self.load(), self.line,
-            self.evidence(),
+            self.evidence(), self._files(),
         )  # fmt: skip
 
     def overview(self) -> Table:
@@ -233,17 +233,30 @@ class Recommendation(ResultObject):
             return found.remarked(self.cautions(label))
         first = None if REVERSE in resolved["network"] else places(resolved)[0].name
         if system == "linux-bpf":
-            file = self.comparison.summary["file"]
-            file = "FILE" if file in (scenario.PYTHON, scenario.TEXT) else file
-            given = [
-                (key, value) for key, _, value in (each.partition("=") for each in self.comparison.summary["sets"])
-            ]
+            file, given = self._given()
             sets = [*(pair for pair in given if not pair[0].startswith("run.")), *self._sets[label]]
             made = linux_bpf.command(file, resolved, dev or self.dev, first, sets)
             if made is not None:
                 return made
         lines: Callable[..., Deployment] = SYSTEMS[system].lines
         return lines(resolved, dev or self.dev, first)
+
+    def _given(self) -> tuple[str, list[tuple[str, str]]]:
+        """The file of the scenario and its overrides, without those that put shapers into it."""
+        file, sets = self.comparison.summary["file"], self.comparison.summary["sets"]
+        shapers = () if self.line is None else self.line.shapers
+        pairs = [(key, value) for key, _, value in (each.partition("=") for each in sets)]
+        name = "FILE" if file in (scenario.PYTHON, scenario.TEXT) else file
+        return name, [pair for pair in pairs if pair not in shapers]
+
+    def _files(self) -> list[str]:
+        """Which command writes the lines of the first that is recommended as a router's own file, in a sentence."""
+        label = next(filter(self.deployable, self.recommended()), None)
+        command = None if label is None else self.command(label, *self._given())
+        if label is None or command is None:
+            return []
+        known = [f"--format {name}" for name in formats.fitting(self.deployment(label)) if name != "tc"]
+        return [f"As a router's own file: {command}, with {' or '.join(known)}."]
 
     def settled(self) -> Access | None:
         """The interfaces with the margins that were chosen, so that nothing is tried again."""
