@@ -13,6 +13,7 @@ from conftest import Program
 from tiny import contents
 
 import sluicegate as sg
+from sluicegate.cli import evaluate as command
 from sluicegate.evaluation import metrics, report
 from sluicegate.evaluation.evaluate import estimate, meant, planned, read
 from sluicegate.evaluation.result import Evaluation
@@ -46,7 +47,22 @@ def test_what_may_be_luck_is_a_tie() -> None:
     places = done.places(SCENARIOS["friendly"], Number("NewReno", "delay_mean_ns"))
     assert {label: (place.best, place.tied) for label, place in places.items()} == {
         "best": (True, True), "close": (False, True), "paired": (False, False), "far": (False, False)}  # fmt: skip
-    assert report.counts(done) == {"best": (1, 1), "close": (1, 1), "paired": (0, 1), "far": (0, 1)}
+    assert report.counts(done) == {"best": (1, 0, 1), "close": (1, 0, 1), "paired": (0, 0, 1), "far": (0, 1, 1)}
+
+
+def test_a_number_in_which_one_alone_is_worse_counts() -> None:
+    done = made_up(a=(1.0,), b=(1.0,), useless=(9.0,))
+    assert report.counts(done) == {"a": (1, 0, 1), "b": (1, 0, 1), "useless": (0, 1, 1)}
+    assert not any(each.of for each in report.counts(made_up(a=(1.0,), b=(1.0,))).values()), "all are tied"
+
+
+def test_the_command_prints_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    command.tell(made_up(quick=(1e6,), slow=(9e6,)))
+    shown = capsys.readouterr().out.splitlines()
+    [head, row] = (line for line in shown if "●" in line)
+    assert head.split()[-2:] == ["quick", "slow"]
+    assert row.split()[0] == "friendly"
+    assert row.split()[-3:] == ["1.00", "●", "9.00"]
 
 
 def test_set_ups_of_their_own_have_their_own_numbers() -> None:
@@ -67,7 +83,7 @@ def test_set_ups_of_their_own_have_their_own_numbers() -> None:
     glance = report.glance(done, [scenario], across=True)
     assert "down: goodput (Mbit/s), up only" in [row[2] for row in glance.rows]
     assert len(glance.rows) == 3 * len(scenario.matters)
-    assert report.counts(done)[label][1] <= sum(len(each.matters) for each in done.scenarios)
+    assert report.counts(done)[label].of <= sum(len(each.matters) for each in done.scenarios)
 
 
 def test_one_seed_shows_no_ties_but_equality() -> None:

@@ -76,9 +76,9 @@ def lines(folder: Path) -> Iterator[str]:
         if apart
         else ""
     )
-    yield f"The table counts numbers in which less than half of the {suite.subject}s are tied.{means}\n"
-    rows = ((label, str(tied), str(all_)) for label, (tied, all_) in report.counts(done).items())
-    yield from table(Table((suite.subject.capitalize(), "Best or tied", "Of"), tuple(rows), 2))
+    yield f"The table counts the numbers in which not all {suite.subject}s are tied.{means}\n"
+    rows = ((label, *map(str, each)) for label, each in report.counts(done).items())
+    yield from table(Table((suite.subject.capitalize(), "Best or tied", "Worst", "Of"), tuple(rows), 3))
     for section, words in suite.sections.items():
         yield f"\n## {suite.part.capitalize()} {section}: {words}\n"
         scenarios = [each for each in done.scenarios if each.section.split(".")[0] == section]

@@ -203,15 +203,21 @@ def tell_budget(found: Sequence[Result], subject: str, left_out: int) -> None:
 
 
 def tell(done: Evaluation) -> None:
-    """Print where the page is, and in how many numbers each discipline is best."""
-    from ..evaluation.report import ALIKE, counts, lengths
+    """Print where the page is, the numbers of a few disciplines, and in how many each discipline is best and worst."""
+    from ..evaluation.report import ALIKE, BEST, FEW, TIED, counts, glance, lengths
 
     print(done.page)
     if "Changed" in (limits := lengths(done)):
         print(f"note: changed: {limits['Changed']}")
+    if len(done.labels) <= FEW:
+        ids = [each.id for each in done.scenarios for _ in each.overview]
+        rows = [
+            [of, *cells] for of, (_, _, *cells) in zip(ids, glance(done, done.scenarios, across=True).rows, strict=True)
+        ]
+        print_table(["scenario", f"{BEST} best, {TIED} no different from the best", *done.labels], rows, whole=True)
     found = counts(done)
-    if not any(of for _, of in found.values()):
+    if not any(each.of for each in found.values()):
         print(ALIKE)
         return
-    rows = [[label, str(tied), str(of)] for label, (tied, of) in found.items()]
-    print_table([done.suite.subject, "best or tied", "of"], rows)
+    rows = [[label, *map(str, each)] for label, each in found.items()]
+    print_table([done.suite.subject, "best or tied", "worst", "of"], rows)

@@ -20,11 +20,12 @@ from .suite import LINKS, Number, Scenario, Suite
 class Place:
     """What a discipline or a controller came to in a number of the overview: `values`, one for each seed. `tied`:
     whether it is the best, or the difference to the best, paired by seed, may be luck: its 95 % interval holds zero; or
-    is less than the number can tell (`Metric.grain`)."""
+    is less than the number can tell (`Metric.grain`). `worst`: whether none is worse, and it is not tied."""
 
     values: tuple[float, ...]
     best: bool
     tied: bool
+    worst: bool
 
 
 class Outcome:
@@ -91,7 +92,8 @@ class Outcome:
         }  # fmt: skip
         if not scores:
             return {}
-        best = min(scores, key=lambda label: _mean(scores[label].values()))
+        overall = {label: _mean(own.values()) for label, own in scores.items()}
+        best = min(overall, key=lambda label: overall[label])
         shown = {
             label: metric.mean([metric.over_points(found) for found in by_seed.values()])
             for label, by_seed in values.items()
@@ -104,7 +106,8 @@ class Outcome:
             tied = label == best or own == scores[best] or abs(shown[label] - shown[best]) < grain
             if not tied and len(seeds) > 1:
                 tied = not difference([own[s] for s in seeds], [scores[best][s] for s in seeds]).low > 0
-            places[label] = Place(tuple(map(metric.over_points, values[label].values())), label == best, tied)
+            worst = not tied and overall[label] == max(overall.values())
+            places[label] = Place(tuple(map(metric.over_points, values[label].values())), label == best, tied, worst)
         return places
 
 

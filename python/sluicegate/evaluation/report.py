@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -58,9 +58,8 @@ LEGEND = (
     f"{BEST} the best; {TIED} no different from it: the 95 % interval of the difference to the best, paired by seed, "
     "contains zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. A number with "
     "neither sign is significantly worse; whether that matters is yours to judge. ± is the half width of the 95 % "
-    "interval over seeds, if it shows at these digits and the seeds are enough for it to say something. If a scenario "
-    "has several points the number is their mean; for ratios it is the mean factor by which they differ from 1, up or "
-    "down."
+    "interval over seeds. It is left out if it rounds to zero or if there are too few seeds. If a scenario has several "
+    "points, the number is their mean; for ratios it is the mean factor by which they differ from 1, up or down."
 )
 
 
@@ -101,22 +100,28 @@ def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
     return Table((done.suite.subject.capitalize(), *heads), tuple(zip(labels, *cells, strict=True)), len(numbers))
 
 
-def counts(done: Outcome) -> dict[str, tuple[int, int]]:
-    """For each discipline or controller, in how many numbers of the overview it is the best or tied with it, and of how
-    many: of those that tell them apart, in which less than half of them are tied. A scenario whose points are set-ups
-    of their own counts no more than another: by its means over them."""
+class Count(NamedTuple):
+    """In how many numbers that matter one is the best or tied with it, in how many it is the worst, and of how many."""
+
+    tied: int
+    worst: int
+    of: int
+
+
+def counts(done: Outcome) -> dict[str, Count]:
+    """For each discipline or controller, how often it is the best and the worst in the numbers that matter; those in
+    which all are tied are left out. A scenario whose points are set-ups of their own counts no more than another: by
+    its means over them."""
     places = [done.places(each, number) for each in done.scenarios for number in each.matters]
-    places = [place for place in places if 2 * sum(each.tied for each in place.values()) <= max(2, len(place))]
+    places = [place for place in places if not all(each.tied for each in place.values())]
+    own = {label: [place[label] for place in places if label in place] for label in done.labels}
     return {
-        label: (
-            sum(label in place and place[label].tied for place in places),
-            sum(label in place for place in places),
-        )
-        for label in done.labels
+        label: Count(sum(each.tied for each in found), sum(each.worst for each in found), len(found))
+        for label, found in own.items()
     }
 
 
-ALIKE = "No one is ahead: in each number that matters, more than half are the best or tied with it."
+ALIKE = "No one is ahead: in each number that matters, all are tied."
 """What is said when `counts` has no number."""
 
 
@@ -292,10 +297,10 @@ def _paper(done: Outcome) -> Paper:
     sets = "".join(f"--set {shlex.quote(each)} " for each in done.summary.get("sets", ()))
 
     def summary(_: Sequence[Verdict]) -> str:
-        ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
-        if not any(all_ for _, (_, all_) in ranked):
+        ranked = sorted(counts(done).items(), key=lambda each: -each[1].tied)
+        if not any(each.of for _, each in ranked):
             return ALIKE
-        words = "; ".join(f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8])
+        words = "; ".join(f"{label} in {each.tied} of {each.of} (worst in {each.worst})" for label, each in ranked[:8])
         return f"Best, or no different from the best, in the numbers in which {suite.subject}s differ: {words}."
 
     return Paper(
