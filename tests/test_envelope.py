@@ -138,6 +138,12 @@ def test_edges_are_open_where_the_grid_or_what_was_measured_ends() -> None:
     assert longest.high == 1e9
 
 
+def test_an_open_end_is_rounded_no_further_than_was_measured() -> None:
+    assert page.edges_text(Edges(316_227, 316_227_766, True, True)) == "≤ 317 kbit/s to ≥ 316 Mbit/s"
+    assert page.edges_text(Edges(1e5, 1e9, True, True)) == "≤ 100 kbit/s to ≥ 1 Gbit/s"
+    assert page.edges_text(Edges(316_227, 316_227_766, False, False)) == "320 kbit/s to 320 Mbit/s", "about"
+
+
 def test_the_longest_of_several_ranges_is_marked() -> None:
     several, one = line((1, 1), (0.5, 1), (1, 1), (1, 1)).edges(1, 30e6), line((0.5, 1), (1, 1), (1, 1)).edges(1, 30e6)
     assert several is not None

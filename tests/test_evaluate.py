@@ -383,7 +383,7 @@ def test_a_mistake_is_answered_before_anything_runs(given: Any, more: Any, error
 def test_the_command_says_what_it_runs_and_what_came_of_it(sluicegate: Program, tmp_path: Path) -> None:
     done = sluicegate("evaluate", "red", "--quick", "--seeds", "1", "--only", "friendly", "-o", "out")
     assert done.returncode == 0, done.stderr
-    assert "3 runs of up to 60 s, about " in done.stdout
+    assert "3 runs of up to 60 simulated seconds: about " in done.stdout
     assert "out/report-friendly.html" in done.stdout
     assert (tmp_path / "out/report-friendly.html").is_file()
     assert "fq_codel" in done.stdout

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "B": 1}
 UNITS |= {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -134,6 +134,13 @@ def rate_text(bps: float, digits: int = 3, *, whole: bool = False) -> str:
 def two(value: float) -> float:
     """A number to two digits, for what is known no better."""
     return float(f"{value:.2g}")
+
+
+def no_further(value: float, way: Literal["up", "down"], digits: int = 3) -> float:
+    """A number to some digits for a bound that holds no further than it was measured: rounded one way only."""
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    places = round(value / step, 6)  # what is whole but for the last bits of a double is whole
+    return (math.ceil(places) if way == "up" else math.floor(places)) * step
 
 
 def rate_unit(largest: float) -> tuple[str, float]:

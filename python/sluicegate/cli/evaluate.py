@@ -8,7 +8,19 @@ from warnings import catch_warnings
 
 import typer
 
-from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, parse_sets, print_table
+from .common import (
+    MOST_SEEDS,
+    Cluster,
+    Jobs,
+    Quiet,
+    Refusal,
+    answers,
+    app,
+    many_runs,
+    parse_sets,
+    print_table,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,9 +110,7 @@ def evaluate(
     from ..evaluation.evaluate import SUITES, estimate, planned
     from ..evaluation.evaluate import evaluate as run
     from ..evaluation.suite import DEFAULT
-    from ..experiments.engine import cores
     from ..io import staged_file
-    from ..quantities import duration
     from ..reproduce import UnknownName
 
     if suite == ENVELOPE:
@@ -114,10 +124,12 @@ def evaluate(
         }
         for name, asked in others.items():
             if asked:
-                raise Refusal(
-                    f"{name} is not for --suite envelope: leave it out; give parameters with the discipline, "
-                    "red:min_th=10"
-                )
+                instead = {
+                    "--only": "it has no scenarios, but links and loads; --move chooses the parameters to move",
+                    "--list": "it has no scenarios; docs/envelope.md lists its links and loads",
+                    "--set": "give parameters with the discipline, red:min_th=10",
+                }
+                raise Refusal(f"{name} is not for --suite envelope: {instead.get(name, 'leave it out')}")
         _envelope(disciplines, out or Path("out", "envelope"), quick, seeds, promise, move, jobs, cluster, quiet)
         return
     if promise is not None or move:
@@ -148,10 +160,9 @@ def evaluate(
         def begin() -> None:
             if not quiet:
                 runs, seconds = estimate(scenarios, settings, given, jobs)
-                where = "the cluster" if cluster else f"{jobs or cores()} cores"
-                about = duration(max(1.0, round(seconds)))
-                kept = f"runs kept in {out} are not repeated"
-                print(f"{runs} runs of up to {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
+                tell_length(
+                    f"{runs} runs of up to {settings.duration_s:g} simulated seconds", seconds, jobs, cluster, out
+                )
 
         with many_runs(quiet, out, jobs, cluster) as progress:
             done = run(names, suite=suite, out=out, quick=quick, alone=alone, seeds=seeds, only=only or (), sets=pairs,
@@ -176,6 +187,9 @@ def _envelope(
 ) -> None:  # fmt: skip
     """Measure envelopes, and print the rates at which promises are kept."""
     from ..evaluation.envelope.measure import envelope
+    from ..evaluation.envelope.page import ENDS, WORDS, promises
+    from ..experiments.engine import cores
+    from ..quantities import duration
 
     if not disciplines:
         raise Refusal("name a discipline (sluicegate evaluate choke --suite envelope, or my.py:MyAqm), or all")
@@ -183,13 +197,36 @@ def _envelope(
     for text in move or []:
         key, _, values = text.partition("=")
         moved.setdefault(key.strip(), []).extend(each.strip() for each in values.split(",") if each.strip())
+
+    def begin(runs: int, seconds: float) -> None:
+        if not quiet:
+            tell_length(f"{runs} runs", seconds / (jobs or cores()), jobs, cluster, out)
+
     with many_runs(quiet, out, jobs, cluster) as progress:
-        done = envelope(",".join(disciplines), out=out, quick=quick, seeds=seeds or 1, promise=promise,
+        done = envelope(",".join(disciplines), out=out, quick=quick, seeds=seeds or 1, promise=promise, begin=begin,
                         move=moved or None, jobs=jobs, cluster=cluster, progress=progress)  # fmt: skip
     if not quiet:
         print(out / "report.html")
-        table = done.overview()
-        print_table(list(table.head), [list(row) for row in table.rows], whole=True)
+        trip = done.summary["round_trips_ns"][len(done.summary["round_trips_ns"]) // 2]
+        print_text(f"Rates between which the promise is kept, round trip {duration(trip / 1e9)}. {WORDS} {ENDS}")
+        names = {each["label"]: each["name"] for each in done.summary["disciplines"]}
+        promised = {
+            label: f"{text} ({kind})" for label, text, kind, _ in promises(names, done.summary["promise_ns"]).rows
+        }
+        (first, *flows), rows = done.overview().head, done.overview().rows
+        print_table(
+            [first, "promise", *flows], [[label, promised[label], *cells] for label, *cells in rows], whole=True
+        )
+
+
+def tell_length(what: str, seconds: float, jobs: int | None, cluster: str | None, out: Path) -> None:
+    """Say before a suite is run about how long that takes."""
+    from ..experiments.engine import cores
+    from ..quantities import duration
+
+    where = "the cluster" if cluster else f"{jobs or cores()} cores"
+    about = duration(max(1.0, round(seconds)))
+    print(f"{what}: about {about} on {where}, and the page; runs kept in {out} are not repeated", flush=True)
 
 
 def tell_budget(found: Sequence[Result], subject: str, left_out: int) -> None:

@@ -26,12 +26,9 @@ from .metrics import METRICS
 from .report import write
 from .result import SUITES, Evaluation
 from .single import KINDS
-from .suite import DEFAULT, LINKS, Scenario, Subject, Suite, declared
+from .suite import DEFAULT, LINKS, Scenario, Subject, Suite, declared, pace
 
 __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
-
-PACE = 2e6
-"""Packets that a core simulates in a second, about; a discipline in Python takes five times as long."""
 
 
 def evaluate(
@@ -221,9 +218,9 @@ def estimate(
 ) -> tuple[int, float]:
     """How many runs there are, and about how many seconds they take if none is kept."""
     points = sum(len(each.points) for each in scenarios)
-    costs = sum(5 if ".py:" in each.name else 1 for each in given)
+    costs = sum(pace(each.name) for each in given)
     packets = sum(each.packet_rate * len(each.points) * each.lasting(settings).duration_s for each in scenarios)
-    return points * len(given) * len(settings.seeds), costs * len(settings.seeds) * packets / PACE / (jobs or cores())
+    return points * len(given) * len(settings.seeds), costs * len(settings.seeds) * packets / (jobs or cores())
 
 
 def _named(rows: pl.DataFrame, suite: Suite, scenarios: Sequence[Scenario]) -> pl.DataFrame:

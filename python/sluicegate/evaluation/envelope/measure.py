@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,8 @@ from ...io import check_writable
 from ...progress import shown
 from ...quantities import quantity
 from ...scenario import PYTHON
-from .grid import FULL, IN_PYTHON, PACKET, QUICK, Cell, Grid, warmup_s
+from ..suite import pace
+from .grid import FLOOD, FULL, IN_PYTHON, PACKET, PACKET_BITS, QUICK, Cell, Grid, warmup_s
 from .moves import STILL, Asked, Move, Parameters, asked_for, parameters
 from .regions import COLUMNS
 from .result import FILES, Envelopes
@@ -54,6 +55,12 @@ class Run:
         move, cell = self.move, self.cell
         return self.choice.label, move.parameter, move.factor, move.value, cell.rate_bps, cell.flows, cell.rtt_ns
 
+    @property
+    def packets(self) -> float:
+        """About how many it simulates."""
+        load = 1 + FLOOD if self.flood else 1
+        return 0.0 if self.experiment is None else 2 * (self.warmup_s or 0.0) * load * self.cell.rate_bps / PACKET_BITS
+
 
 def envelope(
     disciplines: Listed,
@@ -68,6 +75,7 @@ def envelope(
     executor: Executor | None = None,
     cluster: str | None = None,
     progress: Progress | bool | None = None,
+    begin: Callable[[int, float], None] | None = None,
 ) -> Envelopes:
     """Measure on which links and under which loads disciplines keep their promise, with Linux's hosts.
 
@@ -79,6 +87,7 @@ def envelope(
     `grid`: instead of the suite's. `out`: a folder that keeps each run as it ends, and gets report.html, the table of
     cells and summary.json in the end; runs that are there are not run again. `jobs`, `executor`, `cluster` and
     `progress` as for `compare`; in a script, a class of your own needs the call below `if __name__ == "__main__":`.
+    `begin` is called once all is checked, with the number of runs and about how many seconds they take on one core.
 
     Raises `ScenarioError`, which is a ValueError, for disciplines and values that are not as they should be, for less
     than one seed or job, and for parameters to move that none has; OSError when `out` cannot be written; and what a
@@ -102,6 +111,8 @@ def envelope(
     asked = asked_for(move, have)
     runs = [run for choice in chosen for run in _runs(choice, have[choice.label], grid, longest, asked)]
     experiments = [run.experiment for run in runs if run.experiment is not None]
+    if begin is not None:
+        begin(len(experiments) * len(numbers), sum(run.packets * pace(run.choice.name) for run in runs) * len(numbers))
     with Store(None if out is None else Path(out)) as store:
         with shown(progress, told_runs) as told:
             tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)

@@ -10,7 +10,7 @@ import polars as pl
 from ...envelopes import Edges, Envelope
 from ...envelopes.promises import BOUND, LATE_NS, PROMISES, TARGET, USED
 from ...page import Page, Section, Table
-from ...quantities import duration, rate_text, two
+from ...quantities import duration, no_further, rate_text, two
 from . import charts
 from .grid import FLOOD, PACKET, WINDOW
 from .regions import UNMOVED, Moved, Regions
@@ -36,11 +36,11 @@ ENDS = (
 )
 
 MOVED = (
-    "Rates between which the promise is kept, with the parameter as it is, halved and doubled, and all else as it is; "
-    f"hardly: no end moves by more than a factor of {APART:g}, of which an open one is no more than a bound; "
-    f"what is derived from the link is moved from there. {ENDS} “rule”: the discipline does not take such a value. "
-    "These runs have fewer packets than those of the regions, so that their rates may differ from the ones there, and "
-    "faster links are not measured: compare along a row."
+    "Rates between which the promise is kept, with the parameter as it is, halved and doubled, and all else as it is. "
+    f"“hardly”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move is known. "
+    f"A value that is derived from the link is halved and doubled from there. {ENDS} “rule”: the discipline does not "
+    "take such a value. These runs have fewer packets than those of the regions, so that their rates may differ from "
+    "the ones there, and faster links are not measured: compare along a row."
 )
 ASKED = (
     "Rates between which the promise is kept, with one parameter at the value, and all else as it is. These runs have "
@@ -158,7 +158,7 @@ def promises(names: Mapping[str, str], given: float | None = None) -> Table:
     for label, name in names.items():
         promise = PROMISES.get(name)
         if promise is None:
-            source = "given with promise" if given else "ITU-T G.114"
+            source = "--promise, or promise=" if given else "ITU-T G.114"
             rows.append((label, duration((given or LATE_NS) / 1e9), "bound", source))
         else:
             kind = "bound" if promise.within == BOUND else "target"
@@ -170,6 +170,6 @@ def edges_text(edges: Edges | None, end: Literal["low", "high", "both"] = "both"
     """The rates between which a promise is kept, or one of them, in words."""
     if edges is None:
         return "–"
-    low = f"{'≤ ' if edges.open_low else ''}{rate_text(two(edges.low))}"
-    high = f"{'≥ ' if edges.open_high else ''}{rate_text(two(edges.high))}"
+    low = f"≤ {rate_text(no_further(edges.low, 'up'))}" if edges.open_low else rate_text(two(edges.low))
+    high = f"≥ {rate_text(no_further(edges.high, 'down'))}" if edges.open_high else rate_text(two(edges.high))
     return {"low": low, "high": high, "both": f"{low} to {high}{' *' if edges.others else ''}"}[end]
