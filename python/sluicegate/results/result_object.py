@@ -72,7 +72,10 @@ class ResultObject:
         raise NotImplementedError
 
     def write(self, directory: str | Path) -> Path:
-        """Write the results into a folder, whole or not at all. `read` reads them again."""
+        """Write the results into a folder, whole or not at all. `read` reads them again.
+
+        `Run` and `Replay` write tables and summary.json alone; the others write figures and report.html, too.
+        """
         raise NotImplementedError
 
     def report(self, path: str | Path) -> Path:
