@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sluicegate.stats import ENOUGH, TOO_FEW, difference, half_text, interval, spread_text
+from sluicegate.stats import ENOUGH, TOO_FEW, difference, ends, half_text, interval, is_share, spread_text
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 
@@ -45,6 +45,26 @@ def test_differences_are_paired() -> None:
     assert (paired.mean, paired.half_width) == (1.0, 0.0)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         difference([1.0, 2.0], [1.0])
+
+
+def test_an_interval_ends_where_values_do() -> None:
+    """Jain's index of 20 flows, two of which share a queue in two seeds of five."""
+    jains = [0.99997, 0.974, 0.99996, 0.974, 0.99997]
+    assert interval(jains).high > 1
+    assert ends(interval(jains), jains, is_share("jain_tcp")) == (interval(jains).low, 1.0)
+    delays = [0.1, 0.1, 4.0]
+    assert interval(delays).low < 0
+    assert ends(interval(delays), delays, is_share("tcp_delay_p99_ns")) == (0.0, interval(delays).high)
+    losses = [-1.0, 3.0]
+    assert ends(interval(losses), losses, False) == (interval(losses).low, interval(losses).high), "a difference"
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [("first.loss_ratio", True), ("jain_all", True), ("utilisation", True), ("tcp_throughput_bps", False)],
+)
+def test_shares_are_known_by_their_columns(name: str, share: bool) -> None:
+    assert is_share(name) is share
 
 
 def test_no_values_give_no_interval() -> None:

@@ -96,6 +96,20 @@ class Interval:
         return 0.0 if self.count < ENOUGH else self.run_half_width
 
 
+def ends(found: Interval, values: Sequence[float], share: bool) -> tuple[float, float]:
+    """The ends of the interval for the mean of these values, no further than such values can be: not below 0, and those
+    of a `share` not above 1. A t interval knows no such limits."""
+    low = max(found.low, 0.0) if min(values) >= 0 and not math.isnan(found.low) else found.low
+    high = min(found.high, 1.0) if share and max(values) <= 1 and not math.isnan(found.high) else found.high
+    return low, high
+
+
+def is_share(name: str) -> bool:
+    """Whether the values of a column are shares of a whole, or Jain's index: 1 at most."""
+    column = name.rpartition(".")[2]
+    return column.endswith("_ratio") or column.startswith(("jain", "utilisation"))
+
+
 @cache
 def t_quantile(degrees: int) -> float:
     """The two-sided 95 % quantile of Student's t with `degrees` (>= 1) degrees of freedom."""

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ..reproduce import Settings
-from ..stats import difference, interval
+from ..stats import difference, ends, interval, is_share
 from .metrics import METRICS
 from .suite import LINKS, Number, Scenario, Suite
 
@@ -119,8 +119,10 @@ def means(runs: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
             values = part[metric].drop_nulls().to_list() if metric in part.columns else []
             if values:
                 found = interval(values)
-                ends = [None if math.isnan(each) else each for each in (found.half_width, found.low, found.high)]
-                rows.append((*key, metric, found.mean, *ends, found.count))
+                cut = (found.half_width, *ends(found, values, is_share(metric)))
+                rows.append(
+                    (*key, metric, found.mean, *(None if math.isnan(each) else each for each in cut), found.count)
+                )
     numbers: dict[str, Any] = dict.fromkeys(("mean", "half_width", "low", "high"), pl.Float64) | {"seeds": pl.Int64}
     return pl.DataFrame(rows, dict.fromkeys((*keys, "metric"), pl.String) | numbers, orient="row")
 

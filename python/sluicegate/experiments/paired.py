@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..goals.measures import measure, shares
-from ..stats import Interval, difference, interval
+from ..stats import Interval, difference, ends, interval, is_share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ def with_twins(names: Mapping[str, str], twins: Mapping[str, str]) -> dict[str, 
 def means(runs: pl.DataFrame) -> pl.DataFrame:
     """The mean over seeds of each quantity under each discipline, with its interval. See `Comparison.means`."""
     rows = [
-        {"discipline": label, "metric": metric} | _columns("mean", interval(values) if values else None)
+        {"discipline": label, "metric": metric} | _mean_columns(values, is_share(metric))
         for label, part in _by_discipline(runs).items()
         for metric in runs.columns[2:]
         for values in [part[metric].drop_nulls().to_list()]
@@ -106,12 +106,21 @@ def _by_discipline(runs: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {part["discipline"][0]: part for part in parts}
 
 
+def _mean_columns(values: Sequence[float], share: bool) -> dict[str, Any]:
+    """The mean of values with its interval, which ends where such values do."""
+    if len(values) < 2:
+        return _columns("mean", interval(values) if values else None)
+    found = interval(values)
+    low, high = ends(found, values, share)
+    return _columns("mean", found) | {"low": low, "high": high}
+
+
 def _columns(name: str, found: Interval | None) -> dict[str, Any]:
     """An interval as columns; what is unknown is None."""
     if found is None:
         return {name: None, "half_width": None, "low": None, "high": None, "seeds": 0}
-    ends = [None if math.isnan(value) else value for value in (found.half_width, found.low, found.high)]
-    return {name: found.mean, "half_width": ends[0], "low": ends[1], "high": ends[2], "seeds": found.count}
+    half, low, high = (None if math.isnan(value) else value for value in (found.half_width, found.low, found.high))
+    return {name: found.mean, "half_width": half, "low": low, "high": high, "seeds": found.count}
 
 
 def _frame(rows: Sequence[Mapping[str, Any]], like: Mapping[str, Any]) -> pl.DataFrame:

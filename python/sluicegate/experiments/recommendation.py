@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import scenario
-from ..deploy import Access, Deployment, Undeployable, linux_bpf
+from ..deploy import Access, Deployment, Undeployable, formats, linux_bpf
 from ..deploy import access as access_line
 from ..goals import Goal, Known, known
 from ..goals import goals as parsed

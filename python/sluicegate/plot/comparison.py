@@ -183,9 +183,11 @@ def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
                   linewidth=0.5, label=label)  # fmt: skip
         left += means
     total = 100 * _values(comparison, f"{before}loss_ratio", "mean")
-    half = 100 * _values(comparison, f"{before}loss_ratio", "half_width")
-    known = ~np.isnan(half)
-    axes.errorbar(total[known], rows[known], xerr=half[known], fmt="none", ecolor=plot.BLACK, elinewidth=1.2, capsize=3)
+    reach = 100 * _reach(comparison, f"{before}loss_ratio")
+    known = ~np.isnan(reach[0])
+    axes.errorbar(
+        total[known], rows[known], xerr=reach[:, known], fmt="none", ecolor=plot.BLACK, elinewidth=1.2, capsize=3
+    )
     what = "lost, by reason"
     if comparison.marks:
         _dots(
@@ -216,21 +218,20 @@ def _delays(axes: Axes, comparison: Comparison, before: str) -> None:
 def _price(axes: Axes, comparison: Comparison, before: str) -> None:
     """Mean queueing delay against utilisation: one point for each discipline, with both intervals."""
     columns = (f"{before}utilisation", 100.0), (f"{before}queueing_delay_mean_ns", 1e-6)
-    (x, x_half), (y, y_half) = (
-        [factor * _values(comparison, column, value) for value in ("mean", "half_width")] for column, factor in columns
-    )
+    x, y = (factor * _values(comparison, column, "mean") for column, factor in columns)
+    x_reach, y_reach = (factor * _reach(comparison, column) for column, factor in columns)
     for index, style in enumerate(styles(comparison.names)):
         axes.plot(x[index], y[index], style.marker, color=style.color, label=style.label)
-        if not np.isnan(x_half[index] + y_half[index]):
+        if not np.isnan(x_reach[0, index] + y_reach[0, index]):
             axes.errorbar(
-                x[index], y[index], xerr=x_half[index], yerr=y_half[index], fmt="none", ecolor=style.color,
+                x[index], y[index], xerr=x_reach[:, [index]], yerr=y_reach[:, [index]], fmt="none", ecolor=style.color,
                 elinewidth=1.2, capsize=3,
             )  # fmt: skip
-    lowest = float(np.nanmin(x - np.nan_to_num(x_half), initial=99.0))  # a panel of less than 1 % would show noise
-    highest = float(np.nanmax(x + np.nan_to_num(x_half), initial=100.0))
+    lowest = float(np.nanmin(x - np.nan_to_num(x_reach[0]), initial=99.0))  # a panel of less than 1 % would show noise
+    highest = float(np.nanmax(x + np.nan_to_num(x_reach[1]), initial=100.0))
     margin = 0.06 * (highest - lowest)
     axes.set_xlim(lowest - margin, highest + margin)
-    axes.set_ylim(bottom=0, top=1.06 * float(np.nanmax(y + np.nan_to_num(y_half), initial=1e-3)))
+    axes.set_ylim(bottom=0, top=1.06 * float(np.nanmax(y + np.nan_to_num(y_reach[1]), initial=1e-3)))
     axes.set_xlabel("utilisation (%)")
     axes.set_ylabel("mean queueing delay (ms)")
     axes.ticklabel_format(useOffset=False)
@@ -241,15 +242,15 @@ def _dots(
     hollow: bool = False,
 ) -> None:  # fmt: skip
     """A marker in the row of each discipline, `offset` rows below its middle, with its interval if there is one."""
-    means, halves = (factor * _values(comparison, metric, column) for column in ("mean", "half_width"))
+    means, reach = factor * _values(comparison, metric, "mean"), factor * _reach(comparison, metric)
     if np.isnan(means).all():
         return
     rows = np.arange(len(means)) + offset
     face = "white" if hollow else style.color
     axes.plot(means, rows, style.marker, color=style.color, markerfacecolor=face, label=style.label, zorder=3)
-    known = ~np.isnan(halves)
+    known = ~np.isnan(reach[0])
     axes.errorbar(
-        means[known], rows[known], xerr=halves[known], fmt="none", ecolor=style.color, elinewidth=1.2, capsize=3
+        means[known], rows[known], xerr=reach[:, known], fmt="none", ecolor=style.color, elinewidth=1.2, capsize=3
     )
 
 
@@ -265,6 +266,12 @@ def _of_delays(axes: Axes) -> None:
     found = [float(x) for line in axes.get_lines() for x in np.atleast_1d(line.get_xdata()) if x > 0]
     if not plot.by_decades(axes, min(found, default=0.0)):
         _from_zero(axes)
+
+
+def _reach(comparison: Comparison, metric: str) -> Values:
+    """How far the interval of each discipline reaches below and above its mean; NaN where there is none."""
+    low, mean, high = (_values(comparison, metric, column) for column in ("low", "mean", "high"))
+    return np.array([mean - low, high - mean])
 
 
 def _values(comparison: Comparison, metric: str, column: str) -> Values:
