@@ -346,6 +346,7 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ("all,red", {}, sg.ScenarioError, "all includes every one: leave red out"),
         ("drr", {}, sg.ScenarioError, 'discipline "drr": holds classes of traffic'),
         ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
+        ("red", {"suite": "envelope"}, sg.ScenarioError, "has a function of its own, sluicegate.envelope"),
         ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),
         ("red", {"seeds": 0}, ValueError, "at least one is needed"),
         (3, {}, TypeError, "^disciplines: expected a name or a discipline"),

@@ -133,7 +133,7 @@ REASONS: list[tuple[str, set[str], set[str], str]] = [
     ),
     (
         "flood", {"codel"}, {"transfers_loss_ratio", "transfers_delay_p50_ns", "queueing_delay_mean_ns"},
-        "The same: transfers, three packets in a thousand, then lose 70.5 %, with a median of 150 ms",
+        "The same reason. With that sysctl the transfers, 0.3 % of all packets, lose 70.5 %, with a median of 150 ms",
     ),
     (
         "flood", {"cake"}, {"transfers_delay_p99_ns"},
@@ -337,15 +337,14 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
         "\nPackets of real hosts leave 0.09 ms late in the median; with bulk and calls, for which processors were kept "
         "awake, as real runs now do, by 1 µs. In the column *simulation* packets are late by a "
         f"random time, too, of up to {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of "
-        f"{len(JITTERS_US)} such simulations for each seed. Other commands simulate packets that are not late. Where "
-        "that gives a result that differs from this mean by more than chance explains, because hosts send by the clock "
-        "or drops come at even intervals, a line below the tables says so."
+        f"{len(JITTERS_US)} such simulations for each seed. Other commands simulate packets that are not late. If "
+        "lateness changes a result significantly, a line below the tables gives the result without it; hosts then send "
+        "by the clock, or drops come at even intervals."
     )
     yield (
-        f"\nDifferences are taken before rounding. One of more than {TOLERANCE['ms']:g} ms or "
-        f"{TOLERANCE['%']:g} percentage point, and of more than percentiles resolve (1/{1 / TWO_DIGITS:.0f}), has "
-        "beside it what chance may make of it: three standard errors of the difference. **Bold** is what exceeds that, "
-        "too; below the tables is its reason.\n"
+        f"\nDifferences are taken before rounding. A difference above {TOLERANCE['ms']:g} ms or "
+        f"{TOLERANCE['%']:g} percentage point, and above the resolution of percentiles (1/{1 / TWO_DIGITS:.0f}), has ± "
+        "three standard errors beside it. A difference above these, too, is **bold**; its reason is below the tables.\n"
     )
     for mix, about in MIXES.items():
         yield f"### {mix.capitalize()}\n\n{about.about}. Means of {len(about.seeds)} seeds.\n"

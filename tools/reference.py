@@ -247,13 +247,17 @@ def declared(name: str) -> dict[str, str]:
     return {"name": name, "page": page, "anchor": anchor, "title": title, "example": example(name)}
 
 
+SENTENCE = r"(?<=\w[.])(?<!\b(?:Sec|Fig)\.)(?<!\bEq\.)(?<!\b(?:Secs|Figs)\.)(?<!\bEqs\.)\s"
+"""Between two sentences, and not behind an abbreviation."""
+
+
 def summary(module: ModuleType, names: list[str]) -> list[tuple[str, str]]:
     """Public names of a module, each with the first sentence of its docstring."""
     rows = []
     for name in names:
         thing = getattr(module, name)
         text = inspect.cleandoc(thing.__doc__ or "") if callable(thing) else ""
-        first = re.split(r"(?<=\w[.])\s", " ".join(text.partition("\n\n")[0].split()), maxsplit=1)[0]
+        first = re.split(SENTENCE, " ".join(text.partition("\n\n")[0].split()), maxsplit=1)[0]
         call = signature(thing, name, result=False) if inspect.isfunction(thing) else name
         rows.append((" ".join(call.split()), first))
     return rows

@@ -192,22 +192,22 @@ def peers(scenario: Path) -> Part:
             each, used, loss, kilobytes = (median(column) for column in zip(*runs, strict=True))
             ratio = median(a[0] / b[0] for a, b in zip(runs, measured["Sluicegate"], strict=True))
             rows.append(
-                [case.flows, case.queue, "yes" if case.access else "no", name, round(each), round(1e9 / each),
-                 round(ratio, 2), round(used * 100, 1), round(loss * 100, 2), round(kilobytes / 1024, 1)]
+                [case.flows, case.queue, "yes" if case.access else "no", name, round(each),
+                 int(float(f"{1e9 / each:.3g}")), round(ratio, 2), round(used * 100, 1), round(loss * 100, 2), round(kilobytes / 1024, 1)]
             )  # fmt: skip
     note = (
-        "NewReno flows of 1 Mbit/s each, a round trip of 42 ms, with and without access links; CPU time of the "
-        f"difference of two runs, medians over {len(SEEDS)} seeds, run alternately. Packets are those that left the "
+        "NewReno flows of 1 Mbit/s each, a round trip of 42 ms, with and without access links; CPU time of a long run "
+        f"minus a short run, medians over {len(SEEDS)} seeds, run alternately. Packets are those that left the "
         "bottleneck, each with its acknowledgement."
     )
     columns = [
         "flows",
         "queue",
         "access links",
-        "",
+        "simulator",
         "ns per packet",
         "packets per CPU s",
-        "time, to Sluicegate",
+        "time relative to Sluicegate",
         "utilisation, %",
         "loss, %",
         "peak memory, MiB",
@@ -326,7 +326,7 @@ def costs(scenario: Path) -> Part:
         packets.append([name, count, round(ns), round(1e5 / ns) * 10_000])
     flows: list[list[object]] = [[name, found.get(f"{name}, {gate.BYTES}", "not measured")] for name in gate.FLOWS]
     note = (
-        "The difference of two runs, with the packet's acknowledgement; of the time, that of the fastest of three. "
+        "A long run minus a short run, with the packet's acknowledgement; for the time, the fastest of three runs. "
         "*newreno100* are 100 of ns-2's hosts over RED, *linux100* 100 of Linux's over Drop Tail, both at 1 Mbit/s for "
         "each; *unresponsive*, *traffic* and *web* (DCN 2004, 10 Mbit/s) are bundled scenarios. `make bench-gate` "
         "fails if instructions grow."

@@ -120,6 +120,8 @@ def planned(
 ) -> tuple[Suite, list[Scenario], Settings, list[Subject], list[str]]:  # fmt: skip
     """What `evaluate` runs with these arguments: suite, scenarios, settings, disciplines, and which of these are
     references. Raises the same."""
+    if suite == "envelope":
+        raise _core.ScenarioError('suite = "envelope": has a function of its own, sluicegate.envelope')
     if suite not in SUITES:
         raise UnknownName("suite", suite, list(SUITES))
     chosen = SUITES[suite]
