@@ -149,6 +149,9 @@ def test_a_rate_that_varies_is_a_trace(tmp_path: Path) -> None:
         at = int(time / (times[1] - times[0]))
         assert found[at] == pytest.approx(bps, rel=0.01)
     assert (tmp_path / "learnt.rate.csv").read_text().startswith("time_s,rate_bps\n")
+    period = re.search(r'trace_period = "(.*) s"', (tmp_path / "learnt.toml").read_text())
+    assert period is not None, "runs that are longer go on"
+    assert float(period[1]) == pytest.approx(times[-1] + times[1], abs=1e-6)
 
 
 def test_a_link_that_pauses_is_told_while_nothing_waits_too(tmp_path: Path) -> None:
