@@ -13,6 +13,9 @@ const SHIFT: u32 = 22;
 /// How many turns are told apart; what expires later is looked at in the last of them.
 const TURNS: u64 = 256;
 
+/// For how many ends each turn keeps memory when it is over.
+const KEPT: usize = 64;
+
 /// A turn that does not come.
 const NEVER: u64 = u64::MAX;
 
@@ -56,6 +59,7 @@ impl Timers {
         if self.first != present {
             return None;
         }
+        self.ends[(present % TURNS) as usize].shrink_to(KEPT);
         let waits = |turn: &u64| !self.ends[(turn % TURNS) as usize].is_empty();
         let next = (present + 1..present + TURNS).find(waits);
         self.first = next.unwrap_or(NEVER);

@@ -124,9 +124,11 @@ impl Pacing {
     pub fn begin(&mut self, window: &Window, packets: u32, bytes: u32, now: Time) {
         (self.begun, self.size, self.left) = (now, packets as u16, packets as u16);
         self.sent = packets.saturating_add(self.sent.into()).min(UNPACED.into()) as u8;
-        // What the clock was late by is made up for, up to half of the burst.
-        let late = if self.on { self.takes(window, bytes).0.saturating_mul(packets.into()) / 2 } else { 0 };
-        self.next = self.next.max(Time(now.0.saturating_sub(late)));
+        if self.next < now {
+            // What the clock was late by is made up for, up to half of the burst.
+            let late = if self.on { self.takes(window, bytes).0.saturating_mul(packets.into()) / 2 } else { 0 };
+            self.next = self.next.max(Time(now.0.saturating_sub(late)));
+        }
     }
 
     /// A packet with so many bytes of the stream goes out; what no burst was begun for goes alone.
