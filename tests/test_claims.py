@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.cli import reproduce as command
 from sluicegate.reproduce import (
     Check,
     Quantity,
@@ -92,6 +94,17 @@ def test_outside_with_reason_and_evidence_is_an_explained_deviation() -> None:
 def test_explained_deviations_are_counted_in_the_plural(many: int, line: str) -> None:
     checks = [INSIDE, *(replace(EXPLAINED, statement=f"explained {at}") for at in range(many))]
     assert verdict_line(judge(numbered("fig1", "", checks))) == line
+
+
+def test_checks_that_cannot_contradict_are_said_to_be_such(capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, said in (("reference", "cannot contradict it"), ("claim", "0 of 1 claims contradicted")):
+        verdicts = judge(numbered("fig1", "", [replace(INSIDE, kind=kind)]))  # type: ignore[arg-type]
+        outcome = SimpleNamespace(
+            verdicts=verdicts, contradicted=[], paper=SimpleNamespace(name="paper"), record={}, compared=True,
+            changed={}, passed=lambda strict: True,
+        )  # fmt: skip
+        assert command.tell(outcome, strict=False, quiet=False)  # type: ignore[arg-type]
+        assert capsys.readouterr().out.endswith(f"{said}\n")
 
 
 def test_evidence_that_was_not_reproduced_explains_nothing() -> None:

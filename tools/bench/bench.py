@@ -193,8 +193,8 @@ def peers(scenario: Path) -> Part:
             ratio = median(a[0] / b[0] for a, b in zip(runs, measured["Sluicegate"], strict=True))
             rows.append(
                 [case.flows, case.queue, "yes" if case.access else "no", name, round(each),
-                 int(float(f"{1e9 / each:.3g}")), round(ratio, 2), round(used * 100, 1), round(loss * 100, 2),
-                 round(kilobytes / 1024, 1)]
+                 int(float(f"{1e9 / each:.3g}")),
+                 round(ratio, 2), round(used * 100, 1), round(loss * 100, 2), round(kilobytes / 1024, 1)]
             )  # fmt: skip
     note = (
         "NewReno flows of 1 Mbit/s each, a round trip of 42 ms, with and without access links; CPU time of a long run "

@@ -118,11 +118,11 @@ def may_run_live(name: str, redraw: bool) -> None:
 
 def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     """Print what a reproduction came to; whether it passed."""
-    from ..reproduce.page import verdict_line
+    from ..reproduce.page import NO_CLAIMS, verdict_line
 
     if not quiet:
         claims = [verdict for verdict in outcome.verdicts if verdict.check.kind != "reference"]
-        found = f"{len(outcome.contradicted)} of {len(claims)} claims contradicted" if claims else "none tests a claim"
+        found = f"{len(outcome.contradicted)} of {len(claims)} claims contradicted" if claims else NO_CLAIMS
         print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {found}")
         if any(id_.startswith("short:") for id_ in outcome.record):
             print(f"{outcome.paper.name}: judged by the kept runs at full length; the report shows the short ones too")

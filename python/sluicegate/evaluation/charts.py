@@ -135,7 +135,6 @@ def _trade(axes: Axes, rows: pl.DataFrame, group: str, looks: Mapping[str, plot.
     low, high = axes.get_ylim()
     room = max(0.0, LEAST_SPAN * high - (high - low)) / 2  # so that a thousandth does not fill a panel
     axes.set_ylim(low - room, high + room)
-    axes.ticklabel_format(useOffset=False)
     axes.set_xlabel("delay beyond propagation, mean (ms)")
     axes.set_ylabel("goodput (Mbit/s)")
 
@@ -174,7 +173,6 @@ def _curve(axes: Axes, rows: pl.DataFrame, scenario: Scenario, looks: Mapping[st
     axes.set_xlim(left=0)
     axes.set_xlabel("delay beyond propagation, mean (ms)")
     axes.set_ylabel("goodput (Mbit/s)")
-    axes.ticklabel_format(useOffset=False)
 
 
 def _courses(figure: SubFigure, rows: pl.DataFrame, phases: Phases, looks: Mapping[str, plot.Style]) -> None:

@@ -234,7 +234,6 @@ def _price(axes: Axes, comparison: Comparison, before: str) -> None:
     axes.set_ylim(bottom=0, top=1.06 * float(np.nanmax(y + np.nan_to_num(y_reach[1]), initial=1e-3)))
     axes.set_xlabel("utilisation (%)")
     axes.set_ylabel("mean queueing delay (ms)")
-    axes.ticklabel_format(useOffset=False)
 
 
 def _dots(

@@ -87,6 +87,7 @@ RC: dict[Any, Any] = {
     "figure.facecolor": "white",
     "figure.dpi": 100,
     "savefig.dpi": 100,
+    "axes.formatter.useoffset": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.spines.top": False,

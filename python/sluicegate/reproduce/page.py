@@ -76,9 +76,13 @@ class Report:
             return self.paper.summary(self.verdicts)
         claims = [verdict for verdict in self.verdicts if verdict.check.kind != "reference"]
         if not claims:
-            return "No claims are tested here."
+            return f"{NO_CLAIMS[0].upper()}{NO_CLAIMS[1:]}." if self.verdicts else "No claims are tested here."
         held = sum(verdict.name == "reproduced" for verdict in claims)
         return f"{held} of the {len(claims)} claims that are tested here hold."
+
+
+NO_CLAIMS = "all checks are of class reference: the paper omits inputs, so they cannot contradict it"
+"""What is said of checks none of which tests a claim."""
 
 
 def write_files(report: Report, out: Path) -> None:

@@ -110,7 +110,7 @@ def maps(done: Regions, label: str) -> Figure:
                               color="white" if dark else "black")  # fmt: skip
             _outline(axes, [[_within(found.cell(rate, flows, trip)) for rate in range(shape[0])]
                             for flows in range(shape[1])])  # fmt: skip
-            axes.set_title(f"{words}, {duration(found.trips[trip] / 1e9)}", fontsize=9)
+            axes.set_title(f"{words}, round trip {duration(found.trips[trip] / 1e9)}", fontsize=9)
             axes.set_yticks(range(shape[1]), [f"{flows:g}" for flows in found.flows], fontsize=8)
             axes.tick_params(labelbottom=True, labelleft=True)
             _rates(axes, found)
