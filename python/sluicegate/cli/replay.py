@@ -180,7 +180,7 @@ def print_one(done: Replay, top: int) -> None:
         f"{link['arrivals_packets']} packets arrived, {link['departures_packets']} sent on, "
         f"{link['drops_packets']} dropped, {link['marked_packets']} marked; "
         f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
-        f"(at most {link['queue_packets_max']}), queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
+        f"(longest {link['queue_packets_max']}), queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
     )
     if link["left_packets"]:
         print(f"note: the queue kept {link['left_packets']} packets to the end")

@@ -197,7 +197,7 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
             f"{link['link']}: {link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s"
             f"{' on average' if link['link'] in changing else ''}, "
             f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
-            f"(at most {link['queue_packets_max']:.0f}{average}), "
+            f"(longest {link['queue_packets_max']:.0f}{average}), "
             f"queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms{lost}"
         ])  # fmt: skip
     print_lines([*responsiveness_lines(result), *heavy_flow_lines(result.flows)])

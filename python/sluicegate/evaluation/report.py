@@ -19,7 +19,7 @@ from ..experiments.controllers import titles as algorithms
 from ..experiments.disciplines import titles
 from ..papers.disciplines.workloads import NAMES, STATE
 from ..quantities import uncertain
-from ..reproduce import Choice, Drawing, Figure, Paper, Table
+from ..reproduce import Choice, Drawing, Figure, Paper, Settings, Table
 from ..reproduce.figure import Made
 from ..reproduce.page import Report, alone, files, write_files
 from ..stats import interval
@@ -313,17 +313,21 @@ def _paper(done: Outcome) -> Paper:
 def lengths(done: Outcome) -> dict[str, str]:
     """How long and how often was run, and what was changed in the suite's scenarios."""
     own, full = done.settings, done.suite.settings
-    runs = f"{own.duration_s:g} s each, the first {own.warmup_s:g} s not measured, {len(own.seeds)} seeds"
+    runs = f"{own.duration_s:g} s each, the first {own.warmup_s:g} s not measured, {_seeds(own)}"
     phases = [each.id for each in done.scenarios if each.phases is not None]
     if phases:
         runs += f" (whole cycles of phases in {', '.join(phases)})"
     if own != full:
-        whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
+        whole = f"{full.duration_s:g} s and {_seeds(full)}"
         runs += f": not the suite's own {whole}, so that intervals are wider and slow effects may not show"
     changed = ", ".join(done.summary.get("sets", ()))
     return {"Runs": runs, "Goodput": done.suite.periods, "Delays": DELAYS} | (
         {"Changed": f"{changed}: these are not the suite's own scenarios"} if changed else {}
     )
+
+
+def _seeds(of: Settings) -> str:
+    return "1 seed" if len(of.seeds) == 1 else f"{len(of.seeds)} seeds"
 
 
 def _provenance(done: Outcome) -> dict[str, str]:
