@@ -302,8 +302,12 @@ def meanings(done: Recommendation) -> list[str]:
 
     used = {"utilisation" if of_a_rate(goal) else goal.metric.word for goal in done.goals}
     said = "; ".join(words for word, words in MEANINGS.items() if word in used)
+    ways = {
+        round((goal.bound - EASY_DELAY_NS) / 1e6) for goal in done.goals if goal.bound and goal.metric.word == "p99"
+    }
+    alone = f" ({' or '.join(f'{each} ms' for each in sorted(ways))})" if ways else ""
     why = (f"the bounds: calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more "
-           f"than without load; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
+           f"than without load{alone}; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
     return [*filter(None, [said]), *([why] if done.assumed else [])]
 
 
