@@ -18,7 +18,7 @@ from ...experiments.engine import Experiment, Progress, Store, check_workers, ru
 from ...experiments.job import check
 from ...io import check_writable
 from ...progress import shown
-from ...quantities import quantity
+from ...quantities import quantity, rate_text
 from ...scenario import PYTHON
 from ..suite import pace
 from .grid import FLOOD, FULL, IN_PYTHON, PACKET, PACKET_BITS, QUICK, Cell, Grid, warmup_s
@@ -54,6 +54,15 @@ class Run:
         """What it is known by; with a flood the same."""
         move, cell = self.move, self.cell
         return self.choice.label, move.parameter, move.factor, move.value, cell.rate_bps, cell.flows, cell.rtt_ns
+
+    @property
+    def id(self) -> str:
+        """The same in words, with a flood another."""
+        move, cell = self.move, self.cell
+        how = move.parameter and f"{move.parameter} {move.value if move.factor is None else f'times {move.factor:g}'}"
+        parts = (self.choice.label, how, rate_text(cell.rate_bps, whole=True), f"{cell.flows} flows",
+                 f"{cell.rtt_ns / 1e6:.10g} ms", "flood" if self.flood else "")  # fmt: skip
+        return " · ".join(part for part in parts if part)
 
     @property
     def packets(self) -> float:
@@ -155,8 +164,7 @@ def _run(run: Run, have: Parameters, most: float, longest: int | None) -> Run:
     if isinstance(seconds, str):
         return replace(run, why=seconds)
     text = run.cell.text(seconds, run.flood)
-    name = " · ".join(map(str, (*run.key, "flood" if run.flood else "")))
-    made = Experiment(name, text, PYTHON, run.choice.sets, KEEP, run.choice.queue)
+    made = Experiment(run.id, text, PYTHON, run.choice.sets, KEEP, run.choice.queue)
     checked = check(made)
     queue = checked.resolved["queue"]
     own = run.choice.queue is not None or ":" in run.choice.name
