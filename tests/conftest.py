@@ -79,10 +79,11 @@ seed = 5
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 SLOWEST = (
-    "test_bridge", "test_recommend", "test_manual", "test_sweep", "test_sweep_store", "test_evaluate", "test_testbed",
-    "test_compare", "test_real_oracles", "test_shell_packets", "test_dcn2004", "test_margin", "test_calling",
-    "test_errors", "test_export", "test_own_files", "test_compare_own", "test_envelope_measured", "test_result_objects",
-    "test_ns2_shares", "test_evaluate_scenarios",
+    "test_manual", "test_dcn2004", "test_bridge", "test_testbed", "test_choke1999", "test_evaluate", "test_full_disk",
+    "test_ns2_shares", "test_sweep", "test_real_oracles", "test_shell_packets", "test_deploy", "test_export",
+    "test_red1993", "test_envelope_measured", "test_congestion_suite", "test_replay", "test_compare", "test_calling",
+    "test_result_objects", "test_recommend", "test_margin", "test_sweep_store", "test_sweep_axes", "test_reference",
+    "test_generated", "test_errors",
 )  # fmt: skip
 """Files that take longest: they come first, so that no worker has one of them alone at the end."""
 

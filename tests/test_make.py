@@ -1,10 +1,12 @@
-"""The Makefile: what is built is known by its stamp."""
+"""What is built: the Makefile knows it by its stamp, and every file of tests in Rust is part of a program."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,14 @@ def test_a_build_that_fails_is_done_again(tree: Path) -> None:
     assert to_build(tree)
     assert make(tree) == 0
     assert not to_build(tree)
+
+
+@pytest.mark.parametrize("crate", ["aqm", "lab"])
+def test_every_file_of_tests_is_part_of_a_program(crate: str) -> None:
+    """Where one program has the tests of a crate, a file that it does not name would never be compiled."""
+    folder = ROOT / "crates" / crate
+    programs = tomllib.loads((folder / "Cargo.toml").read_text("utf-8"))["test"]
+    named = {each["name"] for each in programs} | set(
+        re.findall(r"^mod (\w+);", (folder / "tests/all.rs").read_text(), re.M)
+    )
+    assert {path.stem for path in (folder / "tests").glob("*.rs")} <= named

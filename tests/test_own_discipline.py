@@ -17,6 +17,7 @@ import pytest
 
 import sluicegate as sg
 from sluicegate import _core
+from sluicegate.custom.aqm import traceback_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLE = DOCS / "examples" / "choke.py"
@@ -497,6 +498,20 @@ def test_an_exception_ends_the_run_as_it_is(method: str) -> None:
     assert calls == [method]
     [note] = mistake.__notes__
     assert f"Failing.{method}, at link " in note
+
+
+def test_a_mistake_inside_a_queue_of_packets_is_told_from_the_disciplines_line_on() -> None:
+    class Twice(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            sg.PacketQueue().remove(packet)
+
+    with pytest.raises(ValueError, match="is not in deque") as caught:
+        simulate(Twice)
+    told = traceback_of(caught.value)
+    assert told is not None
+    first, *others = [line for line in told.splitlines() if line.startswith("  File ")]
+    assert first.endswith("in enqueue")
+    assert [line.rpartition(" ")[2] for line in others] == ["remove"]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@
 //! ends at that arrival and begins anew with two empty queues. Links so slow that `tc` shifts bits out of an `int` (a
 //! Scell_log above 23) are left out too: C does not say what happens there.
 
+#[path = "kernel/mod.rs"]
 mod kernel;
 #[path = "kernel/red.rs"]
-mod red;
+pub mod red;
 
 use kernel::{Counts, Fate, Tc};
 use proptest::prelude::*;

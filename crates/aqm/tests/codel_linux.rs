@@ -5,7 +5,7 @@
 //! minutes). And `law` = rfc8289 on the same traces: its counts of drops, which differ by the kernel's rounding of the root.
 
 #[path = "kernel/codel.rs"]
-mod kernel;
+pub mod kernel;
 
 use kernel::{Counts, Tc};
 use proptest::prelude::*;

@@ -3,11 +3,10 @@
 //! Both meet the same arrivals, departures and rests and use the same hash. After each step all that can be seen must
 //! agree: what was dropped, what left and with which mark, and the contents in the order of their turns.
 
-#[path = "kernel/codel.rs"]
-mod codel;
 #[path = "kernel/fq_codel.rs"]
 mod kernel;
 
+use crate::codel_linux::kernel as codel;
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::codel::CodelVersion;

@@ -6,9 +6,8 @@
 
 #[path = "kernel/fq_pie.rs"]
 mod kernel;
-#[path = "kernel/pie.rs"]
-mod pie;
 
+use crate::pie_linux::kernel as pie;
 use kernel::{Counts, Tc};
 use pie::ONE;
 use proptest::prelude::*;

@@ -7,9 +7,8 @@
 
 #[path = "kernel/gred.rs"]
 mod kernel;
-#[path = "kernel/red.rs"]
-mod red;
 
+use crate::choke_linux::red;
 use kernel::{Counts, Dp, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::gred::{Averaging, Gred, GredParams};

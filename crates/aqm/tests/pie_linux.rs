@@ -8,7 +8,7 @@
 //! by how many there are and how long packets wait.
 
 #[path = "kernel/pie.rs"]
-mod kernel;
+pub mod kernel;
 
 use kernel::{ONE, Pie as Kernel, Tc};
 use proptest::prelude::*;

@@ -1,9 +1,7 @@
 //! What captures of real machines hold: frames in PPPoE, packets that a host has merged.
 
-mod shared;
-
+use crate::shared::replays::{MS, capture, replay, segment, udp};
 use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice};
-use shared::replays::{MS, capture, replay, segment, udp};
 use sluicegate_lab::replay::writer::Writer;
 
 /// A call of 50 packets a second beside a flow that fills the link twice, for five seconds.

@@ -1,10 +1,8 @@
 //! The replay itself: who leaves when, what is dropped, marked and written, for every discipline.
 
-mod shared;
-
+use crate::shared::Shared;
 use etherparse::{IpEcn, PacketBuilder};
 use proptest::prelude::*;
-use shared::Shared;
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::{Ctx, Discipline, all};
 use sluicegate_base::{Size, Span, Time};

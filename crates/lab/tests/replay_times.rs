@@ -1,10 +1,8 @@
 //! Captures whose times leap, or lack.
 
-mod shared;
-
+use crate::shared::replays::{Done, MS, capture, replay, segment, udp};
 use proptest::prelude::*;
 use serde_json::Value as Json;
-use shared::replays::{Done, MS, capture, replay, segment, udp};
 
 /// A packet of 100 bytes at each of these times, in milliseconds.
 fn at(times: impl IntoIterator<Item = u64>) -> Vec<u8> {

@@ -25,9 +25,6 @@ LINES = 16
 FLOWS = 5
 """How many flows it shows, the heaviest."""
 
-PER_SECOND = 4.0
-"""How often it is drawn, at most."""
-
 
 @contextmanager
 def view() -> Iterator[Callable[[Status], object]]:

@@ -158,7 +158,10 @@ fn clock(algorithm: Algorithm) -> u64 {
 
 /// The transfer in ns-2, or none where it is not installed.
 pub fn ns2(case: &Case) -> Option<(Acks, Sends)> {
-    Command::new("ns").arg("/dev/null").output().ok()?;
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    if !INSTALLED.get_or_init(|| Command::new("ns").arg("/dev/null").output().is_ok()) {
+        return None;
+    }
     let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     let (agent, sack) = match case.algorithm {
         Algorithm::Tahoe => ("TCP", ""),
