@@ -71,6 +71,10 @@ pub trait Buffer<P> {
     fn bytes(&self) -> u64;
     /// Calls `visit` for every queued packet, from the head to the tail.
     fn for_each(&self, visit: &mut dyn FnMut(&P));
+    /// The packet with so many others before it, where it is at hand: what it is about can be fetched into the cache.
+    fn waiting(&self, _place: usize) -> Option<&P> {
+        None
+    }
 }
 
 choices! {

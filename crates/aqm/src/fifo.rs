@@ -176,6 +176,10 @@ impl<P: Packet, Tag> Buffer<P> for Fifo<P, Tag> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.queue.iter().for_each(|(packet, _)| visit(packet));
     }
+
+    fn waiting(&self, place: usize) -> Option<&P> {
+        self.queue.get(place).map(|(packet, _)| packet)
+    }
 }
 
 /// A limit, as one on packets and one on bytes, of which only one can be reached.

@@ -184,6 +184,10 @@ impl<P: Packet> Buffer<P> for Ring<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.slots.iter().flatten().for_each(visit);
     }
+
+    fn waiting(&self, place: usize) -> Option<&P> {
+        self.get(place)
+    }
 }
 
 #[cfg(test)]

@@ -147,6 +147,8 @@ pub struct Engine {
     blocks: Blocks,
     wheel: Wheel,
     timers: Timers,
+    /// Nothing in the wheel or of timers comes before this.
+    aside: u64,
     /// Up to when nothing may be evaluated ahead at shared lines.
     held: Time,
     added: u64,
@@ -170,6 +172,7 @@ impl Engine {
             blocks,
             wheel: Wheel::new(bucket, reach),
             timers: Timers::new(),
+            aside: u64::MAX,
             held: Time::ZERO,
             added: 0,
             spent: 0,
@@ -266,30 +269,33 @@ impl Engine {
     fn push_aside(&mut self, time: Time, event: Event, owner: u64) {
         self.added += 1;
         self.wheel.put(Entry::new(time.0, order(event.class(), owner), self.added, event));
+        self.aside = self.aside.min(self.wheel.bound());
     }
 
     /// The timer of an end of the connection in this slot, with this number, expires at `time` or later: when the end will be
     /// looked at, which is no later.
     pub fn push_timer(&mut self, time: Time, slot: u32, end: End, owner: u64) -> Time {
-        let Some((turn, first)) = self.timers.add(slot, end, time.0, self.now.0) else {
-            self.push_aside(time, Event::Timer(slot, end), owner);
-            return time;
-        };
-        if first {
-            self.push_aside(Time(turn), Event::Timers, 0);
+        let turn = self.timers.add(slot, end, time.0, self.now.0);
+        match turn {
+            Some(turn) => self.aside = self.aside.min(turn),
+            None => self.push_aside(time, Event::Timer(slot, end), owner),
         }
-        Time(turn)
+        turn.map_or(time, Time)
     }
 
     /// An end that is to be looked at now for its timer, as [`Event::Timers`] says; `None` when all have been.
     pub fn take_timer(&mut self) -> Option<(u32, End)> {
-        let due = self.timers.take(self.now.0);
+        let due = self.timers.take();
         if due.is_none() {
-            if let Some(turn) = self.timers.next(self.now.0) {
-                self.push_aside(Time(turn), Event::Timers, 0);
-            }
+            self.find_aside();
         }
         due
+    }
+
+    /// Finds out before when nothing in the wheel or of timers comes.
+    #[inline(always)]
+    fn find_aside(&mut self) {
+        self.aside = self.wheel.bound().min(self.timers.begins());
     }
 
     /// Goes on to the next event, if it is no later than `until`.
@@ -298,7 +304,7 @@ impl Engine {
         let [a, b, c, d] = self.heads;
         let first = a.min(b).min(c.min(d));
         let time = first >> CLASS_BITS;
-        if self.wheel.bound() <= time {
+        if self.aside <= time {
             if let Some(event) = self.pop_aside(first, until) {
                 return Some(Next::Event(event));
             }
@@ -320,7 +326,7 @@ impl Engine {
     #[must_use]
     pub fn next(&self) -> Time {
         let [a, b, c, d] = self.heads;
-        Time((a.min(b).min(c.min(d)) >> CLASS_BITS).min(self.wheel.bound()))
+        Time((a.min(b).min(c.min(d)) >> CLASS_BITS).min(self.aside))
     }
 
     /// The port whose turn it is.
@@ -373,23 +379,35 @@ impl Engine {
         self.lanes[event as usize].get(places, &self.blocks)
     }
 
-    /// The next event of the wheel, if it comes before the first one elsewhere and no later than `until`.
+    /// The next event of the wheel or for timers, if it comes before the first one elsewhere and no later than `until`.
     #[inline(never)]
     fn pop_aside(&mut self, first: u64, until: Time) -> Option<Event> {
         let (time, at) = (first >> CLASS_BITS, (first % (1 << CLASS_BITS)) as usize);
-        let head = self.wheel.head(time.min(until.0))?;
+        let (last, turn) = (time.min(until.0), self.timers.begins());
+        let Some(head) = self.wheel.head(last).filter(|head| head.time < turn) else {
+            self.find_aside();
+            if turn > last {
+                return None;
+            }
+            self.now = Time(turn);
+            self.spent += 1;
+            return Some(Event::Timers);
+        };
         if head.time == time {
             let first = match at {
                 0 => order(PORTS, self.ports.first_at().into()),
                 _ => order(class_at(at as u64), self.lanes[at - 1].owner()),
             };
             if first < head.order || (first == head.order && at > 0 && self.lanes[at - 1].is_older(head.added)) {
+                self.find_aside();
                 return None;
             }
         }
         self.now = Time(head.time);
         self.spent += 1;
-        Some(self.wheel.pop())
+        let event = self.wheel.pop();
+        self.find_aside();
+        Some(event)
     }
 
     /// Nothing more happens before `time`: that is the present.

@@ -16,6 +16,9 @@ use std::slice;
 /// How many places of a lane ahead packets are fetched, then what they are about, and at last what that refers to.
 const STEPS: [usize; 3] = [20, 14, 8];
 
+/// At which places of a queue what packets are about is fetched, and what that refers to.
+const WAITING: [usize; 2] = [3, 1];
+
 impl Endpoints {
     /// Fetches what follows in a lane of which a packet has just come.
     #[inline(always)]
@@ -45,18 +48,29 @@ impl Endpoints {
         }
     }
 
-    /// Fetches what the packet now in transmission is about: it is often delivered as it departs.
+    /// Fetches what the next packets of a link are about: they are often delivered as they depart.
     #[inline(always)]
     pub fn prefetch_sending(&mut self, link: u32) {
         if !self.many {
             return;
         }
-        let Some(packet) = self.network.links[link as usize].port.sending() else { return };
-        let (place, slot, flow) = (packet.place, packet.slot, packet.flow);
-        self.network.shared.packets.prefetch(place);
-        const { assert!(offset_of!(FlowTotals, sent) == 0) };
-        prefetch(&self.network.shared.flows[flow as usize].sent[0], 0..offset_of!(FlowTotals, drops));
-        self.slots.prefetch(slot);
+        let port = &self.network.links[link as usize].port;
+        let [state, half] = WAITING.map(|place| port.queue().buffer().waiting(place));
+        if let Some(packet) = state.or(port.sending()) {
+            self.network.shared.packets.prefetch(packet.place);
+            const { assert!(offset_of!(FlowTotals, sent) == 0) };
+            let totals = &self.network.shared.flows[packet.flow as usize];
+            prefetch(&totals.sent[0], 0..offset_of!(FlowTotals, drops));
+            self.slots.prefetch(packet.slot);
+        }
+        if let Some(slot) = half.and_then(|packet| self.slots.of(packet.slot)) {
+            for header in &slot.headers {
+                self.network.paths.prefetch(header.leg);
+            }
+            if let Some(first) = slot.ends[0].half() {
+                prefetch(first, 0..192);
+            }
+        }
     }
 }
 

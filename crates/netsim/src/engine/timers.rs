@@ -16,54 +16,56 @@ const TURNS: u64 = 256;
 /// For how many ends each turn keeps memory when it is over.
 const KEPT: usize = 64;
 
-/// A turn that does not come.
+/// When a turn begins that does not come.
 const NEVER: u64 = u64::MAX;
 
 /// Ends of connections, by their slots, which wait for their turns.
 #[derive(Debug)]
 pub struct Timers {
     ends: [Vec<(u32, End)>; TURNS as usize],
-    /// The first turn for which any waits.
-    first: u64,
+    /// When the first turn begins for which any waits.
+    begins: u64,
 }
 
 impl Timers {
     /// None.
     pub fn new() -> Timers {
-        Timers { ends: array::from_fn(|_| Vec::new()), first: NEVER }
+        Timers { ends: array::from_fn(|_| Vec::new()), begins: NEVER }
     }
 
-    /// An end whose timer expires at `time` waits for its turn: when that begins, and whether no other end has an earlier one.
-    /// None if it has begun by `now`.
+    /// When the first turn begins for which any end waits; later than any run if none does.
+    #[inline(always)]
+    pub fn begins(&self) -> u64 {
+        self.begins
+    }
+
+    /// An end whose timer expires at `time` waits for its turn: when that begins. None if it has begun by `now`.
     #[inline]
-    pub fn add(&mut self, slot: u32, end: End, time: u64, now: u64) -> Option<(u64, bool)> {
+    pub fn add(&mut self, slot: u32, end: End, time: u64, now: u64) -> Option<u64> {
         let present = now >> SHIFT;
         let turn = (time >> SHIFT).min(present + TURNS - 1);
         if turn <= present {
             return None;
         }
         self.ends[(turn % TURNS) as usize].push((slot, end));
-        let first = turn < self.first;
-        self.first = self.first.min(turn);
-        Some((turn << SHIFT, first))
+        self.begins = self.begins.min(turn << SHIFT);
+        Some(turn << SHIFT)
     }
 
-    /// An end whose turn begins `now`; `None` when all have been given.
-    pub fn take(&mut self, now: u64) -> Option<(u32, End)> {
-        self.ends[((now >> SHIFT) % TURNS) as usize].pop()
-    }
-
-    /// When the first turn begins after the one that began `now`, if any end waits; none if that has been told.
-    pub fn next(&mut self, now: u64) -> Option<u64> {
-        let present = now >> SHIFT;
-        if self.first != present {
-            return None;
+    /// An end of the first turn, which has begun; `None` when all have been given, and the next one with ends is the first.
+    pub fn take(&mut self) -> Option<(u32, End)> {
+        let present = self.begins >> SHIFT;
+        let taken = self.ends[(present % TURNS) as usize].pop();
+        if taken.is_none() {
+            self.find_next(present);
         }
+        taken
+    }
+
+    fn find_next(&mut self, present: u64) {
         self.ends[(present % TURNS) as usize].shrink_to(KEPT);
         let waits = |turn: &u64| !self.ends[(turn % TURNS) as usize].is_empty();
-        let next = (present + 1..present + TURNS).find(waits);
-        self.first = next.unwrap_or(NEVER);
-        next.map(|turn| turn << SHIFT)
+        self.begins = (present + 1..present + TURNS).find(waits).map_or(NEVER, |turn| turn << SHIFT);
     }
 }
 
@@ -71,28 +73,25 @@ impl Timers {
 mod tests {
     use super::*;
     use sluicegate_base::Stream;
-    use std::collections::BTreeSet;
 
     #[test]
     fn an_end_is_given_in_the_turn_of_its_timer_or_the_last_one_before() {
-        let (mut timers, mut rng, mut begins) = (Timers::new(), Stream::new(1, "timers"), BTreeSet::new());
-        let (mut now, mut added, mut given) = (0, Vec::new(), 0);
+        let (mut timers, mut rng, mut now) = (Timers::new(), Stream::new(1, "timers"), 0);
+        let (mut added, mut given) = (Vec::new(), 0);
         for _ in 0..10_000 {
             now += rng.below(1 << SHIFT);
-            while let Some(begin) = begins.first().copied().filter(|begin| *begin <= now) {
-                begins.remove(&begin);
-                while let Some((slot, _)) = timers.take(begin) {
+            while timers.begins() <= now {
+                let begin = timers.begins();
+                while let Some((slot, _)) = timers.take() {
                     let (since, expires): (u64, u64) = added[slot as usize];
                     let turns = (begin >> SHIFT) - (since >> SHIFT);
                     assert!(begin <= expires && (expires - begin < 1 << SHIFT || turns == TURNS - 1));
                     given += 1;
                 }
-                begins.extend(timers.next(begin));
             }
             let expires = now + rng.below(400 << SHIFT);
-            if let Some((turn, first)) = timers.add(added.len() as u32, End::Sender, expires, now) {
+            if timers.add(added.len() as u32, End::Sender, expires, now).is_some() {
                 added.push((now, expires));
-                begins.extend(first.then_some(turn));
             }
         }
         assert!(given > 9_000 && added.len() - given <= 2 * TURNS as usize, "{given} of {}", added.len());

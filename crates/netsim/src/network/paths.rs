@@ -182,10 +182,11 @@ impl Paths {
         }
     }
 
-    /// Fetches a leg.
+    /// Fetches a leg, and the line behind it.
     #[inline(always)]
     pub fn prefetch(&self, leg: u32) {
         prefetch_index(&self.legs, leg as usize);
+        prefetch_index(&self.legs, leg as usize + 1);
     }
 
     /// A packet starts on a leg of its path at `time`, over the lines that are its own: what happens next, and when. Its segment
