@@ -206,8 +206,8 @@ class CaptureTable:
     def __new__(cls, path: str, on_jump: str, flows: int) -> CaptureTable: ...
     def next(self, most: int) -> Columns:
         """The columns of the next packets; without rows at the end. A missing number is -1."""
-    def flows(self, but: int = 0) -> Columns:
-        """The columns of the connections so far, without so many that came first."""
+    def flows(self, but: int = 0, most: int = ...) -> Columns:
+        """The columns of the connections so far, without so many that came first, and of the others so many at most."""
     def about(self) -> CaptureState:
         """How far it has been read."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,9 +80,9 @@ class CaptureReader:
         """The connections so far: addresses, ports and protocol, with their numbers."""
         return self.flows_after(0)
 
-    def flows_after(self, number: int) -> pl.DataFrame:
-        """The connections so far with numbers above this one, as in `flows`."""
-        return _table(self._table.flows(number), None)
+    def flows_after(self, number: int, most: int = sys.maxsize) -> pl.DataFrame:
+        """The connections so far with numbers above this one, as in `flows`; so many at most."""
+        return _table(self._table.flows(number, most), None)
 
     @property
     def damage(self) -> str | None:

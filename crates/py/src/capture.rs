@@ -63,10 +63,10 @@ impl PyCaptureTable {
         }
     }
 
-    /// The columns of the connections so far, without so many that came first.
-    #[pyo3(signature = (but = 0))]
-    fn flows<'py>(&self, py: Python<'py>, but: usize) -> PyResult<Bound<'py, PyList>> {
-        let rows = self.table().connections(but);
+    /// The columns of the connections so far, without so many that came first, and of the others so many at most.
+    #[pyo3(signature = (but = 0, most = usize::MAX))]
+    fn flows<'py>(&self, py: Python<'py>, but: usize, most: usize) -> PyResult<Bound<'py, PyList>> {
+        let rows = self.table().connections(but, most);
         columns(py, &rows)
     }
 

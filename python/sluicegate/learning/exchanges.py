@@ -101,17 +101,18 @@ def opened(packets: pl.DataFrame) -> pl.DataFrame:
 
 def vectors(
     units: pl.DataFrame, flows: list[int], opened: pl.DataFrame, legs: pl.DataFrame, data_down: bool, begun: int
-) -> tuple[str, int]:
-    """The connections of these numbers of which the opening is known, in tmix's original format, and how many they are.
+) -> tuple[str, int, int]:
+    """The connections of these numbers of which the opening is known, in tmix's original format; how many they are, and
+    of how many who opened them asks for data that comes down.
 
     `legs`: the round trip of a connection on the two sides of the link, beyond where data goes and before it comes
     from, in nanoseconds: waits are what is left of a pause without them. `data_down`: which direction that is.
     """
     import polars as pl
 
-    text, count = StringIO(), 0
+    text, count, asked = StringIO(), 0, 0
     before: dict[str, Any] | None = None
-    known = opened.filter(pl.col("flow").is_in(flows)).sort("time_ns", "flow")
+    known = opened.filter(np.isin(opened["flow"].to_numpy(), flows)).sort("time_ns", "flow")
     for some in known.iter_slices(AT_ONCE):
         rows = (
             units.join(some, on="flow", maintain_order="left")
@@ -122,6 +123,7 @@ def vectors(
         for row in rows.iter_rows(named=True):
             if before is None or before["flow"] != row["flow"]:
                 count += 1
+                asked += row["down"] != row["opened"]
                 text.write(f"SEQ {(row['time_ns'] - begun) // 1000} {max(row['asked'], 1)} {count} {count}\n")
                 if row["rtt_ns"] is not None:
                     text.write(f"r {round(row['rtt_ns'] / 1000)}\n")
@@ -131,4 +133,4 @@ def vectors(
                 text.write(f"t {max(round((row['first'] - before['last'] - path) / 1000), 0)}\n")
             text.write(f"{'>' if row['opened'] else '<'} {row['new']}\n")
             before = row
-    return text.getvalue(), count
+    return text.getvalue(), count, asked

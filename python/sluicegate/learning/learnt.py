@@ -64,6 +64,7 @@ def learn(
     forward, back = sorted(ways, key=lambda way: (way.passage is None, way.rate is None, -way.bytes))
     trips = _round_trips(stretch, packets, forward, back)
     done = Learnt((stretch.ended - stretch.begun) / 1e9, forward, back, {}, [], remarks=remarks, flows=seen.flows)
+    del seen  # it keeps something of each connection
     apart = sum(way.passage.apart_ns for way in ways if way.passage is not None)
     done.rtts_ms = {row[0]: (row[3] + apart) / 1e6 for row in trips.iter_rows()}
     for way in ways:
@@ -124,7 +125,8 @@ def _groups(done: Learnt, stretch: Stretch, ways: Ways, trips: pl.DataFrame) -> 
     assert done.flows is not None
     begun, ended = stretch.begun, stretch.ended
     totals, units = stretch.totals, stretch.units
-    turns = units.group_by("flow").agg(turns=pl.len() - 1)
+    # Units are in the order of connections: no table of all connections is needed to group them.
+    turns = units.select(pl.col("flow").rle()).unnest("flow").select(flow="value", turns=pl.col("len") - 1)
     names = done.flows.filter(pl.col("server_name").is_not_null()).select("id", "server_name").iter_rows()
     kinds = {flow: kind for flow, name in names if (kind := services.category(name)) is not None}
     found = traffic.bulk(totals, turns, kinds)
@@ -142,14 +144,14 @@ def _groups(done: Learnt, stretch: Stretch, ways: Ways, trips: pl.DataFrame) -> 
     done.groups += traffic.datagrams(totals, ports, seen, begun, ended, rates)
     taken = {flow for group in done.groups for flow in group.flows}
     rest = sorted(flow for flow in turns["flow"].to_list() if flow not in taken)
-    fetched = services.pieces(units.filter(pl.col("flow").is_in(rest)))
+    fetched = services.pieces(units)
     split: dict[str, list[int]] = {}
     for flow in rest:
         kind = "video" if flow in fetched else kinds.get(flow)
         split.setdefault("web" if kind is None else f"{kind} over TCP", []).append(flow)
     missed = 0
     for name, flows in sorted(split.items(), key=lambda item: item[0] != "web"):
-        text, count = exchanges.vectors(units, flows, stretch.opened, trips, done.forward.down, begun)
+        text, count, asked = exchanges.vectors(units, flows, stretch.opened, trips, done.forward.down, begun)
         missed += len(flows) - count
         if not count:
             continue
@@ -157,10 +159,7 @@ def _groups(done: Learnt, stretch: Stretch, ways: Ways, trips: pl.DataFrame) -> 
         if known := [fetched[flow] for flow in flows if flow in fetched]:
             size, period = (float(np.median(each)) for each in zip(*known, strict=True))
             said = f"{count} connections; {len(known)} fetch pieces of {size / 1e3:.0f} kB, one every {period:.1f} s"
-        # Who opens a connection asks: data comes the other way.
-        asked = units.filter("opened").select("flow", "down").unique("flow", keep="first")
-        down = bool((~asked.filter(pl.col("flow").is_in(flows))["down"]).mean() >= 0.5)  # type: ignore[operator]
-        done.groups.append(traffic.Group(name, down, "connections", count, {}, said, flows, text))
+        done.groups.append(traffic.Group(name, 2 * asked >= count, "connections", count, {}, said, flows, text))
     if missed:
         done.remarks.append(
             f"{missed} connections of TCP were open before the capture and sent little: they are left out"

@@ -95,20 +95,22 @@ def busiest(chunks: Iterable[pl.DataFrame]) -> Stretch:
     assert packets is not None
     assert begun is not None
     assert last is not None
+    recent.clear()
     return _stretch(packets, taken, last.ended - begun, begun)
 
 
 def _stretch(packets: pl.DataFrame, taken: list[Part], all_ns: int, begun_ns: int) -> Stretch:
-    """The parts as one."""
+    """The parts as one, of which none is left in `taken`: of very many connections there is no room for two tables."""
     import polars as pl
 
     shortest = [pl.col(name).min() for name in ("inside_ns", "outside_ns")]
+    about = (taken[0].begun, taken[-1].ended, len(taken))
+    totals, units, opened, legs = map(list, zip(*((p.totals, p.units, p.opened, p.legs) for p in taken), strict=True))
+    taken.clear()
     return Stretch(
-        packets, taken[0].begun, taken[-1].ended, len(taken),
-        _joined(traffic.joined, [part.totals for part in taken]),
-        _joined(exchanges.joined, [part.units for part in taken]),
-        pl.concat(part.opened for part in taken).group_by("flow").agg(pl.col("time_ns").min()),
-        pl.concat(part.legs for part in taken).group_by("flow").agg(shortest).sort("flow"),
+        packets, *about, _joined(traffic.joined, totals), _joined(exchanges.joined, units),
+        _joined(lambda tables: pl.concat(tables).group_by("flow").agg(pl.col("time_ns").min()), opened),
+        _joined(lambda tables: pl.concat(tables).group_by("flow").agg(shortest).sort("flow"), legs),
         all_ns, begun_ns,
     )  # fmt: skip
 
@@ -127,12 +129,16 @@ def _part(chunk: pl.DataFrame, sent: exchanges.Exchanges, places: Places) -> Par
 
 
 def _joined(join: Callable[[list[pl.DataFrame]], pl.DataFrame], tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Tables of parts as those of all, some connections after the others, so that very many take no more memory."""
+    """Tables of parts as those of all, some connections after the others, so that very many take no more memory. None
+    is left in `tables`."""
     import polars as pl
 
     last = max(int(table["flow"].max() or 0) for table in tables)  # type: ignore[arg-type]
-    ranges = ((at, at + AT_ONCE - 1) for at in range(0, last + 1, AT_ONCE))
-    return pl.concat([join([table.filter(pl.col("flow").is_between(*each)) for table in tables]) for each in ranges])
+    done = []
+    for at in range(AT_ONCE, last + 1 + AT_ONCE, AT_ONCE):
+        done.append(join([table.filter(pl.col("flow") < at) for table in tables]))
+        tables[:] = [left for table in tables if (left := table.filter(pl.col("flow") >= at)).height]
+    return pl.concat(done)
 
 
 class Places:

@@ -107,8 +107,10 @@ class Sightings:
 
         assert self._known is not None
         found = []
-        for source in self._sources:
-            named = source.reader.flows.select("flow", "server_name").filter(pl.col("server_name") != "")
+        ranges = [(source, at) for source in self._sources for at in range(0, len(source.ids), BATCH)]
+        for source, at in ranges:
+            flows = source.reader.flows_after(at, BATCH).select("flow", "server_name")
+            named = flows.filter(pl.col("server_name") != "")
             found.append(named.select("server_name").with_columns(id=pl.Series(source.ids[named["flow"].to_numpy()])))
         names = pl.concat(found).unique("id", keep="first", maintain_order=True)
         sides = pl.Series("inside", self._inside[: self._known.height])

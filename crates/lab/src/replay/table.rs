@@ -134,10 +134,11 @@ impl<R: Read> Table<R> {
         packets(&std::mem::take(&mut self.rows))
     }
 
-    /// The connections so far, without so many that came first.
+    /// The connections so far, without so many that came first, and of the others so many at most.
     #[must_use]
-    pub fn connections(&self, but: usize) -> ResultTable {
-        connections(self.connections.get(but..).unwrap_or_default(), but)
+    pub fn connections(&self, but: usize, most: usize) -> ResultTable {
+        let others = self.connections.get(but..).unwrap_or_default();
+        connections(&others[..most.min(others.len())], but)
     }
 }
 
