@@ -200,7 +200,7 @@ def test_round_trips_of_short_connections_hold_no_jitter(tmp_path: Path) -> None
     found = [done.rtts_ms[flow] for flow in short.flows if flow in done.rtts_ms]
     assert len(found) > 20
     assert np.median(found) == pytest.approx(20, abs=0.8)  # 23 with what they waited for
-    assert min(done.rtts_ms.values()) == pytest.approx(20, abs=0.3)
+    assert min(done.rtts_ms.values()) > 20, "no more is taken off than they waited"
 
 
 def test_acknowledgements_that_look_alike_are_paired_in_their_order(tmp_path: Path) -> None:
