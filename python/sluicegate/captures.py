@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,9 +79,9 @@ class CaptureReader:
         """The connections so far: addresses, ports and protocol, with their numbers."""
         return self.flows_after(0)
 
-    def flows_after(self, number: int, most: int = sys.maxsize) -> pl.DataFrame:
+    def flows_after(self, number: int, most: int | None = None) -> pl.DataFrame:
         """The connections so far with numbers above this one, as in `flows`; so many at most."""
-        return _table(self._table.flows(number, most), None)
+        return _table(self._table.flows(number, *([] if most is None else [most])), None)
 
     @property
     def damage(self) -> str | None:
