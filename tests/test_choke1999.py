@@ -27,6 +27,8 @@ from sluicegate.reproduce import Outcome, Study, UnknownName, figure, reproduce,
 from sluicegate.reproduce.claim import KINDS, VERDICTS, claim
 from sluicegate.reproduce.run import RECORD
 
+pytestmark = pytest.mark.drawn
+
 IDS = [each.id for each in PAPER.figures()]
 Made = tuple[Path, Outcome, list[tuple[int, int, str]]]
 
@@ -75,7 +77,6 @@ def test_every_figure_is_there_with_its_data() -> None:
     assert [*(f"fig{number}" for number in range(2, 20)), "alone", "synchronisation", "bursts", "choices"] == IDS
 
 
-@pytest.mark.drawn
 def test_every_figure_is_written_with_its_data(made: Made) -> None:
     expected = {
         "report.html",
@@ -178,7 +179,6 @@ FEW = ("fig4", "fig9")
 """Figures that are quickly made."""
 
 
-@pytest.mark.drawn
 def test_only_these_figures_in_whatever_order_runs_end(made: Made, tmp_path: Path) -> None:
     executor = Shuffled(seed=3)
     reproduce("choke1999", tmp_path / "again", executor=executor, settings=TINY, only=FEW)
@@ -204,7 +204,6 @@ def test_a_report_of_some_figures_stands_beside_that_of_all(tmp_path: Path) -> N
     assert "Only fig2" in page
 
 
-@pytest.mark.drawn
 def test_a_report_replaces_an_earlier_one(tmp_path: Path) -> None:
     out, short = tmp_path / "out", replace(TINY, seeds=(1,), duration_s=6, warmup_s=2)
     reproduce("choke1999", out, settings=short, only=["fig2"])
@@ -335,7 +334,6 @@ def page(made: Made) -> Page:
     return open_page(made[0] / "report.html")
 
 
-@pytest.mark.drawn
 def test_the_page_opens_without_an_error(page: Page) -> None:
     assert page.errors == []
     assert page.title == "CHOKe 1999, reproduced"
@@ -343,7 +341,6 @@ def test_the_page_opens_without_an_error(page: Page) -> None:
     assert page.height <= 15_000
 
 
-@pytest.mark.drawn
 def test_every_figure_is_drawn_and_its_text_can_be_selected(page: Page) -> None:
     assert [each["section"] for each in page.drawings] == IDS
     for drawing in page.drawings:
@@ -356,7 +353,6 @@ def test_every_figure_is_drawn_and_its_text_can_be_selected(page: Page) -> None:
         assert words in page.text, words
 
 
-@pytest.mark.drawn
 def test_figures_beside_a_table_keep_the_type_size_of_others(page: Page) -> None:
     for drawing in page.drawings:
         assert drawing["scale"] == pytest.approx(1, abs=0.01), drawing["section"]

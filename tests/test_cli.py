@@ -68,7 +68,7 @@ def test_run_writes_every_table_and_prints_one(sluicegate: Program, small: Path,
     assert [float(word) for word in row.split()[4:]] == pytest.approx(
         [100 * tcp["loss_ratio"], *(1e-6 * each for each in delays)], abs=0.05
     )
-    queue = r"queue .* packets \(at most \d+; the discipline's average \d"
+    queue = r"queue .* packets \(longest \d+; the discipline's average \d"
     assert re.search(rf"choke at 1000\.0 kbit/s, utilisation .* %, {queue}", done.stdout)
 
 

@@ -79,6 +79,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         found.close()
 
 
+@pytest.mark.drawn  # the program draws, too
 def test_a_worker_that_is_killed_on_the_way_costs_nothing(
     cluster: Cluster, sluicegate: Program, tmp_path: Path
 ) -> None:

@@ -107,10 +107,6 @@ BUFFERS = (
     "The buffers of sending sockets, which the kernel tunes and an application fills again as they drain; hosts here "
     'have written 4 MiB before. With `--sysctl "net.ipv4.tcp_wmem=4096 4194304 4194304"` real hosts do as those here: '
 )
-LATE = (
-    "In simulations of which half of the timers fire a tick late, as the kernel's do on a processor that does not "
-    "count the ticks, "
-)
 REASONS: list[tuple[str, set[str], set[str], str]] = [
     (
         "bulk and calls", {"drop_tail"}, {"calls_loss_ratio"},
@@ -138,7 +134,8 @@ REASONS: list[tuple[str, set[str], set[str], str]] = [
     ),
     (
         "flood", {"cake"}, {"transfers_delay_p99_ns"},
-        f"{LATE}it is 71.4 ms",
+        "In simulations of which half of the timers fire a tick late, as the kernel's do on a processor that does not "
+        "count the ticks, it is 71.4 ms",
     ),
 ]  # fmt: skip
 """Why simulation and real hosts differ by more than `TOLERANCE` and more than chance explains: the mix, disciplines,
@@ -335,8 +332,8 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
     if late:
         yield f"The machine did not keep up in {len(late)} of {len(runs)} runs: {'; '.join(late)}."
     yield (
-        "\nPackets of real hosts leave 0.09 ms late in the median; with bulk and calls, for which processors were kept "
-        "awake, as real runs now do, by 1 µs. In the column *simulation* packets are late by a "
+        "\nPackets of real hosts leave 0.09 ms late in the median. For bulk and calls, processors were kept awake, as "
+        "`compare --live` now does: 1 µs late. In the column *simulation* packets are late by a "
         f"random time, too, of up to {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of "
         f"{len(JITTERS_US)} such simulations for each seed. Other commands simulate packets that are not late. If "
         "lateness changes a result significantly, a line below the tables gives the result without it; hosts then send "

@@ -5,12 +5,11 @@ The scenarios whose cost the gate watches, and a short dumbbell under each disci
 
 from __future__ import annotations
 
-import json
-
 import dumbbell
 import gate
 
 from sluicegate import _core
+from sluicegate.declarations import declarations
 
 
 def run(text: str, sets: list[tuple[str, str]]) -> None:
@@ -21,7 +20,7 @@ def main() -> None:
     for text, sets, (seconds, _) in gate.PACKETS.values():
         run(text, [*sets.items(), ("run.duration", f"{seconds} s"), ("run.warmup", "0 s")])
     plain = dumbbell.scenario(20, queue="drop_tail", profile="linux", algorithm="cubic", seconds=1)
-    for each in json.loads(_core.declarations())["disciplines"]:
+    for each in declarations()["disciplines"]:
         run(plain, [("queue.discipline", each["name"])])
 
 

@@ -223,10 +223,12 @@ def tell_length(what: str, seconds: float, jobs: int | None, cluster: str | None
     """Say before a suite is run about how long that takes."""
     from ..experiments.engine import cores
     from ..quantities import duration
+    from ..traps import about
 
-    where = "the cluster" if cluster else f"{jobs or cores()} cores"
-    about = duration(max(1.0, round(seconds)))
-    print(f"{what}: about {about} on {where}, and the page; runs kept in {out} are not repeated", flush=True)
+    ran = jobs or cores()
+    time = about(seconds) if seconds > 100 else duration(max(1.0, round(seconds)))
+    length = "" if cluster else f" about {time} on {ran} cores, and the page;"
+    print(f"{what}:{length} runs kept in {out} are not repeated", flush=True)
 
 
 def tell_budget(found: Sequence[Result], subject: str, left_out: int) -> None:

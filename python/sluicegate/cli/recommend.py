@@ -206,7 +206,8 @@ def announce(
     runs = len(listed) * seeds
     if (total := runs * traps.seconds(resolved)) > LONG_S:
         ran = jobs or cores()
-        print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs take about {duration_text(total / ran)} on {ran} "
+        least = max(total / ran, traps.seconds(resolved))  # one run is not divided
+        print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs take about {duration_text(least)} on {ran} "
               "idle cores; more for the rates of shapers, and where disciplines are close",
               file=sys.stderr)  # fmt: skip
 
@@ -305,7 +306,7 @@ def meanings(done: Recommendation) -> list[str]:
     ways = {
         round((goal.bound - EASY_DELAY_NS) / 1e6) for goal in done.goals if goal.bound and goal.metric.word == "p99"
     }
-    alone = f" ({' or '.join(f'{each} ms' for each in sorted(ways))})" if ways else ""
+    alone = f", which takes {' or '.join(f'{each} ms' for each in sorted(ways))}" if ways else ""
     why = (f"the bounds: calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more "
            f"than without load{alone}; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
     return [*filter(None, [said]), *([why] if done.assumed else [])]
@@ -409,7 +410,7 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             print(f"the same with all remarks, or as a router's own file with {' or '.join(known)}:")
             print(f"  {command}{' --format openwrt' * (done.system == 'openwrt')}")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
-            print(f"for the commands of {' or '.join(others)}: --disciplines with that name")
+            print(f"for the commands of {' or '.join(others)}: --disciplines {others[0]}")
         return
     for label, chosen, why in failed:
         print_chosen(label, chosen, done.chosen_up(label))

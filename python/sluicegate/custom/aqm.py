@@ -320,7 +320,8 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except SyntaxError as error:
-        raise ScenarioError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        place = f"{error.filename}:{error.lineno}" if error.lineno else str(path)
+        raise ScenarioError(f"{place}: {error.msg}") from error
     except Exception as error:
         error.add_note(f"{NOTE}while loading {path}")
         raise

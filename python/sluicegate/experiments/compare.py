@@ -70,7 +70,7 @@ class Comparison(ResultObject):
     Attributes:
         runs: One row for each discipline and seed: `discipline`, `seed`, and a column for each quantity.
         means: One row for each discipline and quantity: `discipline`, `metric`, `mean`, `half_width`, `low`, `high`
-            (the 95 % interval of the mean, cut where values end: 0, and 1 of shares and Jain's index; null for a
+            (the 95 % interval of the mean, at least 0, and at most 1 for shares and Jain's index; null for a
             single seed) and `seeds`, the number of runs with a value.
         differences: One row for each discipline but the baseline and each quantity: `discipline`, `baseline`,
             `metric`, `difference` (discipline minus baseline, the mean over pairs of the same seed), `half_width`,

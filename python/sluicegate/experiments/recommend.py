@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from .. import _core, scenario, traps
 from ..deploy import Access
@@ -42,9 +42,6 @@ from .recommendation import DEV, Recommendation, then_by, under_each
 from .slower import slower
 from .suited import fitted
 from .undecided import MOST, further, joined, undecided
-
-if TYPE_CHECKING:
-    pass
 
 SEEDS = 5
 """How many seeds unless told; `MOST` times as many of those that may be the best where some are close (`undecided`)."""

@@ -262,7 +262,9 @@ def _from_zero(axes: Axes) -> None:
 
 def _of_delays(axes: Axes) -> None:
     """The x axis of delays: from zero, or by decades where one discipline's would push those of the others together."""
-    found = [float(x) for line in axes.get_lines() for x in np.atleast_1d(line.get_xdata()) if x > 0]
+    # Ends of intervals have no names.
+    means = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    found = [float(x) for line in means for x in np.atleast_1d(line.get_xdata()) if x > 0]
     if not plot.by_decades(axes, min(found, default=0.0)):
         _from_zero(axes)
 

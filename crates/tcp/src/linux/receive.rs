@@ -55,12 +55,11 @@ pub(super) struct Receiver {
     echo: Echo,
     /// What is expected next as the last acknowledgement said (rcv_wup).
     acked: u64,
-    /// Acknowledgements still to go without a wait; how long one waits, zero before the first data, how long at the least, and
-    /// at the most (icsk_ack), in ticks.
+    /// Acknowledgements still to go without a wait; how long one waits, zero before the first data, and how long at the least
+    /// (icsk_ack), in ticks.
     quick: u8,
-    ato: u16,
-    delay: u16,
-    longest: u16,
+    ato: u32,
+    delay: u32,
     pub clock: Clock,
     /// The length of full segments as seen, and when data last came.
     mss: u32,
@@ -95,7 +94,7 @@ impl Receiver {
     /// A receiver that has nothing yet.
     pub fn new(host: &Host, phase: Span) -> Receiver {
         let (clock, options) = (Clock::new(host.rto.tick, phase), host.algorithm.data_options());
-        let ticks = |span| u16::try_from(clock.whole(span)).unwrap_or(u16::MAX);
+        let delay = u32::try_from(clock.whole(host.delayed_ack)).unwrap_or(u32::MAX / 4);
         Receiver {
             next: 0,
             gaps: None,
@@ -106,8 +105,7 @@ impl Receiver {
             acked: 0,
             quick: 0,
             ato: 0,
-            delay: ticks(host.delayed_ack),
-            longest: ticks(DELAY_MAX),
+            delay,
             clock,
             mss: 536.min(host.mss),
             last_data: 0,
@@ -160,9 +158,14 @@ impl Receiver {
         Span(u64::from(self.srtt) * 1000)
     }
 
+    /// How long an acknowledgement waits at the most, in ticks (TCP_DELACK_MAX).
+    fn longest(&self) -> u64 {
+        self.clock.whole(DELAY_MAX)
+    }
+
     /// The timeout in ticks.
-    fn timeout(&self) -> u16 {
-        self.clock.whole(Span(u64::from(self.rto) * 1000)).try_into().unwrap_or(u16::MAX)
+    fn timeout(&self) -> u64 {
+        self.clock.whole(Span(u64::from(self.rto) * 1000))
     }
 
     /// How far the timestamp of a segment that has one lies before the one to echo, in milliseconds.
@@ -268,8 +271,8 @@ impl Receiver {
         } else if gap <= (self.delay / 2).into() {
             self.ato = self.ato / 2 + self.delay / 2;
         } else if gap < self.ato.into() {
-            self.ato = (self.ato / 2 + gap as u16).min(self.timeout());
-        } else if gap > self.timeout().into() {
+            self.ato = (self.ato / 2 + gap as u32).min(self.timeout() as u32);
+        } else if gap > self.timeout() {
             self.add_quick(MAX_QUICK);
         }
         self.last_data = ticks;
@@ -328,9 +331,10 @@ impl Receiver {
     /// The acknowledgement of what has just come waits for more (tcp_send_delayed_ack).
     #[inline(always)]
     fn delay_more(&mut self) {
-        let mut wait = u64::from(self.ato.min(self.longest));
+        let longest = self.longest();
+        let mut wait = u64::from(self.ato).min(longest);
         if self.ato > self.delay {
-            let most = if self.pushed > 0 || self.interactive { self.longest.into() } else { self.clock.hz() / 2 };
+            let most = if self.pushed > 0 || self.interactive { longest } else { self.clock.hz() / 2 };
             let rtt = if self.srtt > 0 { self.clock.whole(self.srtt()).max(self.delay.into()) } else { most };
             wait = wait.min(rtt.min(most));
         }
@@ -349,8 +353,9 @@ impl Receiver {
     /// A wait may be over.
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.deadline {
-            // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it.
-            let longer = self.ato.saturating_mul(2).min(self.longest);
+            // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it. Linux doubles up to the
+            // timeout; none waits longer than this all the same.
+            let longer = (2 * u64::from(self.ato)).min(self.longest()) as u32;
             self.ato = if core::mem::take(&mut self.interactive) { self.delay.max(1) } else { longer };
             self.send_now();
         }
