@@ -164,6 +164,12 @@ def test_a_link_that_pauses_is_told_while_nothing_waits_too(tmp_path: Path) -> N
     assert rate.busy < 0.75
     assert rate.bps == pytest.approx(51_662_400, rel=0.02)  # 6 % less with what is seen alone
     assert abs(rate.bps - 51_662_400) < rate.half_width_bps
+    times = rate.trace[0]
+    assert rate.period is not None
+    assert rate.period - times[-1] != pytest.approx(times[-1] - times[-2], abs=1e-6), (
+        "the last pause has its own length"
+    )
+    assert f'trace_period = "{rate.period:.6f} s"' in (tmp_path / "learnt.toml").read_text()
     # The trace is not the link's own, but one like it.
     shares, kinds = [], []
     real = pl.read_csv(WIFI, comment_prefix="#")
@@ -379,6 +385,8 @@ def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> N
     assert "Waiting times" in page
     assert re.search(r"Your line, with cake at 9 Mbit/s: .* call \d+\.\d ms instead of \d+\.\d", page)
     assert "10.0.0.1" not in page
+    no = sluicegate("learn", *files, "--inside", INSIDE, "--ping-up", files[0], "-o", "no.toml")
+    assert (no.returncode, "--ping-up is of measurements alone" in no.stderr) == (2, True)
     # One that is cut gives what comes before, and says so.
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes(files[1].read_bytes()[:400_050])
@@ -443,6 +451,22 @@ def test_losses_behind_the_queue_are_told_and_drops_in_it_are_none(tmp_path: Pat
     sg.check(tmp_path / "learnt.toml")
 
 
+Sent = list[tuple[float, int]]
+
+
+def lost_of(before: Sent, behind: Sent, acks: Sent) -> Lost | None:
+    """What `lost` finds in one connection: seconds, with a sequence number or what is acknowledged."""
+    types = {"time_ns": pl.Int64, "flow": pl.UInt32}
+
+    def table(rows: Sent, **more: pl.Expr) -> pl.DataFrame:
+        found = pl.DataFrame(rows, ["at", "number"], orient="row").sort("at")
+        return found.select(time_ns=(pl.col("at") * 1e9).round(), flow=pl.lit(1), **more).cast(types)  # type: ignore[arg-type]
+
+    data = {"seq": pl.col("number").cast(pl.UInt32), "payload_bytes": pl.lit(1000)}
+    answers = table(acks, ack=pl.col("number").cast(pl.UInt32))
+    return lost(table(before, **data), table(behind, **data), answers, {1: 40_000_000})
+
+
 @pytest.mark.parametrize("missing", ["in the queue", "behind it"])
 def test_what_was_received_is_no_loss_though_it_is_sent_again(missing: str) -> None:
     """Each second the first of four segments is lost, and a timeout sends all four again."""
@@ -455,16 +479,22 @@ def test_what_was_received_is_no_loss_though_it_is_sent_again(missing: str) -> N
                        if missing != "in the queue" or at != second or place]  # fmt: skip
         acks += [(second + 0.051 + 0.001 * place, segments[0]) for place in range(3)]
         acks += [(second + 0.551 + 0.001 * place, segments[-1] + 1000) for place in range(4)]
-    types = {"time_ns": pl.Int64, "flow": pl.UInt32}
-
-    def table(rows: list[tuple[float, int]], **more: pl.Expr) -> pl.DataFrame:
-        found = pl.DataFrame(rows, ["at", "number"], orient="row").sort("at")
-        return found.select(time_ns=(pl.col("at") * 1e9).round(), flow=pl.lit(1), **more).cast(types)  # type: ignore[arg-type]
-
-    data = {"seq": pl.col("number").cast(pl.UInt32), "payload_bytes": pl.lit(1000)}
-    answers = table(acks, ack=pl.col("number").cast(pl.UInt32))
-    found = lost(table(before, **data), table(behind, **data), answers, {1: 40_000_000})
+    found = lost_of(before, behind, acks)
     assert (found is None) if missing == "in the queue" else (found is not None and found.lost == 4)
+
+
+def test_the_last_segment_of_a_burst_is_lost_though_nothing_asks_for_it_later() -> None:
+    """Six bursts of four segments, the last of which is lost; a timeout sends it again."""
+    before, behind, acks = [], [], []
+    for second in range(6):
+        segments = [(second * 4 + each) * 1000 for each in range(4)]
+        sent = [(second + 0.001 * place, seq) for place, seq in enumerate(segments)] + [(second + 0.5, segments[3])]
+        before += sent
+        behind += [(at + 0.01, seq) for at, seq in sent]
+        acks += [(at + 0.05, seq + 1000) for at, seq in sent if (at, seq) != sent[3]]
+    found = lost_of(before, behind, acks)
+    assert found is not None
+    assert found.lost == 6
 
 
 def test_losses_in_bursts_are_told_as_such() -> None:

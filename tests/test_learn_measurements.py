@@ -87,6 +87,7 @@ WINDOWS = "\r\nPinging 192.0.2.1 with 32 bytes of data:\r\nReply from 192.0.2.1:
         (WINDOWS, 17.0, 17.0),
         (WINDOWS.replace("Pinging", "Ping").replace("Reply", "Antwort").replace("time", "Zeit"), 17.0, 17.0),
         (PING.replace("18.2 ms", "18,2 ms").replace("218.200", "218,2").replace("18.200", "18,2"), 18.2, 218.2),
+        (WINDOWS.replace("17ms", "17\u00a0ms"), 17.0, 17.0),
         (PING.replace("64 bytes", "[1700000000.5] 64 bytes"), 18.2, 218.2),  # -D
         (PING.replace("ttl=64 time=218 ms", "ttl=64 time=218 ms (DUP!)").partition("\n\n")[0], 18.2, 18.2),
         ("idle line\n" + PING, 18.2, 218.2),
@@ -96,6 +97,22 @@ def test_pings_of_every_system_whole_or_cut(log: str, least: float, longest: flo
     found = values(put(tmp_path, log, "ping.txt"))
     assert is_measurement(tmp_path / "ping.txt")
     assert found == {"rtt": least} | ({"queue": pytest.approx(longest - least)} if longest > least else {})
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_logs_that_powershell_writes(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "ping.txt").write_text(PING, encoding)
+    assert is_measurement(tmp_path / "ping.txt")
+    assert values(tmp_path / "ping.txt") == {"rtt": 18.2, "queue": pytest.approx(200.0)}
+
+
+def test_files_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
+    for folder, trip in (("a", 17.0), ("b", 19.0)):
+        (tmp_path / folder).mkdir()
+        put(tmp_path / folder, pings(trip), "ping.txt")
+    logs = [tmp_path / folder / "ping.txt" for folder in "ab"]
+    said = from_measurements(merged(read(logs), readings(("down", 80e6, False), ("up", 8e6, False)))).said
+    assert f"not used, others are better: {logs[1]} (round trip 19 ms)" in said
 
 
 def test_a_log_under_load_waits_beyond_the_least_of_all_logs(tmp_path: Path) -> None:
@@ -238,6 +255,8 @@ def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
         ({"start": {}, "intervals": [], "end": {}}, 'looks like iperf3\'s, but is cut: it lacks "test_start"'),
         ({"start": {}, "intervals": [], "end": {}, "error": "refused"}, "iperf3 failed, and says: refused"),
         ({"something": 1}, "is JSON of no program that is known"),
+        ("64 bytes from 192.0.2.1: time=1.2.3 ms", "1.2.3 ms: must be a number"),
+        ("64 bytes from 192.0.2.1: time=1,234.5 ms", "1,234.5 ms: must be a number"),
         ("nothing", "is no capture, and no result of"),
         ("{", "is JSON that is cut or damaged: line 1"),
         (
@@ -309,6 +328,21 @@ def test_beside_captures_the_slowest_test_counts_too() -> None:
     assert (unknown.value, unknown.low, unknown.high) == ("60 Mbit/s", "60 Mbit/s", "80 Mbit/s")
 
 
+def test_of_a_slow_line_the_buffer_alone_is_known() -> None:
+    """Ten packets are its buffer; two uploads that disagree, and a lower bound, are as open as on others."""
+    found = readings(("down", 9e6, True), ("up", 200e3, False), ("up", 100e3, False), ("rtt", 20.0, False))
+    assert {each.key for each in from_measurements(found).unknown} == {"network.rate", "network.reverse.rate"}
+
+
+def test_a_bound_above_the_usual_range_is_its_lower_end() -> None:
+    rates = readings(("down", 80e6, False), ("up", 8e6, False), ("rtt", 20.0, False))
+    done = from_measurements(merged(rates, readings(("queue up", 2680.0, True), ("queue down", 1200.0, True))))
+    [unknown] = done.unknown
+    assert (unknown.value, unknown.low, unknown.high) == ("2680 ms", "1200 ms", "5360 ms")
+    assert "at least, 5360 ms are possible" in done.text
+    assert "waiting under load, up: at least 2680 ms, from f (said)" in done.said
+
+
 def pings(*trips: float) -> str:
     return "".join(f"64 bytes from 192.0.2.1: seq={at} ttl=64 time={trip} ms\n" for at, trip in enumerate(trips))
 
@@ -373,6 +407,9 @@ def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program
     assert "waiting under load, up: at least 264 ms, from upload.txt" in both
     mixed = sluicegate(*given, "download.txt", "upload.txt", "-o", "mixed.toml").stdout
     assert "not used, others are better: download.txt (round trip 100 ms, waiting 102 ms)" in mixed
+    one = sluicegate(*given, "--ping-down", "upload.txt", "--ping-up", "upload.txt", "-o", "one.toml").stdout
+    assert "load, down: at least 264 ms, from upload.txt" in one
+    assert "load, up: at least 264 ms, from upload.txt" in one
     idle = sluicegate(*given, "-o", "idle.toml").stdout
     assert "under load" not in idle.replace("ping during a transfer", "")
     assert "at least 6 ms, from idle.txt (the longest of ping less the least); idle lines wait as long" in idle

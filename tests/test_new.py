@@ -135,20 +135,30 @@ def test_mistakes_are_told_with_their_fix(sluicegate: Program, arguments: list[s
     assert told in answer.stderr
 
 
-def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
-    (tmp_path / "there.toml").write_text("")
+def typed(tmp_path: Path, answers: bytes) -> tuple[int, bytes, bytes]:
+    """The exit code of `new home` on a terminal, what it prints and what it asks."""
     keyboard, terminal = pty.openpty()
     command = [sys.executable, "-m", "sluicegate", "new", "home"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     os.close(terminal)
-    os.write(keyboard, b"dls\ndsl\n50\n10 MB\n10 Mbit/s\n30\n130 ms\n\n3\n\n0\n\nthere.toml\nmine.toml\n")
+    os.write(keyboard, answers)
     printed, asked = process.communicate(timeout=60)
     os.close(keyboard)
-    assert process.returncode == 0, asked
-    assert asked.count(b"Error: ") == 3, "each answer is checked at once, and asked for again"
-    assert asked.count(b"]:") + asked.count(b"in Mbit/s:") == 11 + 3, "rates have no default, for they are measured"
+    return process.returncode, printed, asked
+
+
+def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
+    (tmp_path / "there.toml").write_text("")
+    code, printed, asked = typed(
+        tmp_path, b"dls\ndsl\n50\n10 MB\n10 Mbit/s\n30\n20\n130 ms\n\n-1\n3\n\n0\n\nthere.toml\nmine.toml\n"
+    )
+    assert code == 0, asked
+    assert asked.count(b"Error: ") == 5, "each answer is checked at once, and asked for again"
+    assert asked.count(b"]:") + asked.count(b"in Mbit/s:") == 11 + 5, "rates have no default, for they are measured"
     for told in (b'dls: no such access; did you mean "dsl"?', b"10 MB", b"there.toml: is there already"):
         assert told in asked
+    assert b"20: must be above the one without load, 30 ms" in asked
+    assert b"-1: must be a number of at least 0 and at most 1000" in asked
     assert printed.strip().startswith(b"mine.toml: written")
     text = tmp_path.joinpath("mine.toml").read_text("utf-8")
     line = sg.access_line(
@@ -156,3 +166,12 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
         reasons=STATED | {"buffer": "as measured; measured up only, and taken for both directions"},
     )  # fmt: skip
     assert text.endswith(line)
+
+
+def test_on_a_terminal_what_no_file_can_have_is_asked_for_again(tmp_path: Path) -> None:
+    """A round trip that no cable line has, and nothing that is sent."""
+    code, _, asked = typed(tmp_path, b"\n50\n10\n2\n\n0\n0\n0\n0\n1\n\n")
+    assert code == 0, asked
+    assert b"2: must be above what pings of docsis wait for, 3 ms" in asked
+    assert b"0: must be a number of at least 1 and at most 1000" in asked
+    assert sg.check(tmp_path / "home.toml")["flows"][0]["name"] == "uploads"

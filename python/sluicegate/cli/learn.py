@@ -98,11 +98,13 @@ def learn(
     from ..scenario import check as check_scenario
 
     check_new(out)
-    logs: dict[str | Path, str] = {
-        file: way for file, way in ((ping_down, QUEUE_DOWN), (ping_up, QUEUE_UP)) if file is not None
-    }
+    logs = [(file, way) for file, way in ((ping_down, QUEUE_DOWN), (ping_up, QUEUE_UP)) if file is not None]
     texts = [file for file in files or () if is_measurement(file)]
     captures = [file for file in files or () if file not in texts]
+    if captures:
+        loads = {"--rtt-down": rtt_down, "--rtt-up": rtt_up, "--ping-down": ping_down, "--ping-up": ping_up}
+        for name in (name for name, given in loads.items() if given is not None):
+            raise Refusal(f"{name} is of measurements alone: leave it out, captures tell what waits in the queue")
     measured = by_hand({DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}, texts, logs)
     if not captures and not measured.readings and not measured.shapers:
         raise Refusal("name captures or results of measurements, or give --down and --up")
@@ -150,7 +152,7 @@ def learn(
 
 
 def by_hand(
-    given: Mapping[str, str | None], files: Sequence[str] = (), loaded: Mapping[str | Path, str] | None = None
+    given: Mapping[str, str | None], files: Sequence[str] = (), loaded: Sequence[tuple[str | Path, str]] = ()
 ) -> Measured:
     """What is given by hand, the rate of each direction and round trips as texts, and the readings of files; `loaded`:
     as `measurements.read` takes them."""

@@ -96,9 +96,15 @@ def new(
             )  # fmt: skip
         for key, question in trips.items():
             if key == RTT or given[RTT] is not None:
-                answer = typer.prompt(
-                    f"{question}, in ms", default=UNKNOWN, err=True, value_proc=measured_as("network.delay", "ms")
+                # What was measured has the grants in it; and under load the way without.
+                least = f"{ACCESS[kind].grants_ms / 2:g} ms" if ACCESS[kind].grants_ms else ""
+                above = (
+                    (f"what pings of {kind} wait for", least) if key == RTT else ("the one without load", given[RTT])
                 )
+                answer = typer.prompt(
+                    f"{question}, in ms", default=UNKNOWN, err=True,
+                    value_proc=measured_as("network.delay", "ms", *above),
+                )  # fmt: skip
                 given[key] = None if answer == UNKNOWN else answer
         asked = {
             "users": "People",
@@ -106,7 +112,9 @@ def new(
             "games": "Games at a time",
             "uploads": "Uploads at a time",
         }
-        counts |= {name: typer.prompt(asked[name], default=defaults[name], err=True) for name in counts}
+        for name in counts:
+            fewest = 1 if name == "uploads" and not any(counts.values()) else 0  # something must be sent
+            counts[name] = typer.prompt(asked[name], default=defaults[name], err=True, value_proc=count_from(fewest))
         out = out or typer.prompt("File", default="home.toml", err=True, value_proc=new_file)
     kind = access or "docsis"
     for name in ("down", "up"):
@@ -143,8 +151,22 @@ def one_of(known: Iterable[str]) -> Callable[[str], str]:
     return checked
 
 
-def measured_as(key: str, unit: str) -> Callable[[str], str]:
-    """What checks an answer that is a quantity as `key` of a scenario; a number alone is in this unit."""
+def count_from(least: int) -> Callable[[str], int]:
+    """What checks an answer that is how many there are, at least this."""
+    from ..design.access_line import MOST_COUNT
+
+    def checked(answer: str) -> int:
+        text = str(answer).strip()
+        if not text.isdecimal() or not least <= int(text) <= MOST_COUNT:
+            raise typer.BadParameter(f"{answer}: must be a number of at least {least} and at most {MOST_COUNT}")
+        return int(text)
+
+    return checked
+
+
+def measured_as(key: str, unit: str, above: str = "", least: str | None = None) -> Callable[[str], str]:
+    """What checks an answer that is a quantity as `key` of a scenario; a number alone is in this unit. It must be
+    `above` something, which is this `least` quantity, if any."""
     from .._core import ScenarioError
     from ..quantities import quantity
 
@@ -153,7 +175,9 @@ def measured_as(key: str, unit: str) -> Callable[[str], str]:
             return answer
         text = f"{answer} {unit}" if re.fullmatch(NUMBER, answer.strip()) else answer
         try:
-            quantity(answer, text, key)
+            low = quantity(above, least, key) if least else 0
+            if quantity(answer, text, key) <= low:
+                raise typer.BadParameter(f"{answer}: must be above {above}, {least}")
         except ScenarioError as error:
             raise typer.BadParameter(str(error)) from None
         return text

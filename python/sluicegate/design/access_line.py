@@ -13,6 +13,9 @@ MODEM_BUFFER_MS = 250
 """What a modem holds of its rate unless measured: many of those in Dischinger et al. (IMC 2007) and Kreibich et al.
 (IMC 2010, Netalyzr) held more, some hundreds of milliseconds to seconds."""
 
+MOST_COUNT = 1000
+"""The most users, calls, games or uploads."""
+
 LEAST_MS, MOST_MS = 20, 1000
 """The range of modems' buffers that Netalyzr found."""
 
@@ -118,8 +121,8 @@ def access_line(
     if down is None:
         raise ScenarioError("down: must be the rate of the download, such as 100 Mbit/s")
     for name, count in (("users", users), ("calls", calls), ("games", games), ("uploads", uploads)):
-        if count < 0 or count > 1000:
-            raise ScenarioError(f"{name} = {count}: must be at least 0 and at most 1000")
+        if count < 0 or count > MOST_COUNT:
+            raise ScenarioError(f"{name} = {count}: must be at least 0 and at most {MOST_COUNT}")
     if not users + calls + games + uploads:
         raise ScenarioError("users, calls, games and uploads are all 0: nothing would be sent; give one of them")
     up_bps = quantity("up", up, "network.rate")

@@ -54,8 +54,9 @@ def lost(
 
     `before`, `behind`: packets of a direction at the queue; `answers`: of the other one, where it is seen first.
     `trips`: base round trips of connections in nanoseconds. A segment was lost if it is sent again a round trip or more
-    after it had left, and by then acknowledgements still ask for it: what only follows such a one was received, though
-    it may be sent again, too.
+    after it had left, and acknowledgements still ask for it by then; or the last one before it was sent again asks for
+    it, as at the end of a burst, behind which nothing causes more of them. What only follows such a one was received,
+    though a timeout may send it again, too.
     """
     import polars as pl
 
@@ -76,7 +77,10 @@ def lost(
     ).drop_nulls("again")  # fmt: skip
     acks = answers.filter(pl.col("ack").is_not_null())
     asked = acks.group_by("flow", seq="ack").agg(asked=pl.col("time_ns").max())
-    met = again.join(asked, on=["flow", "seq"]).filter(pl.col("asked") > pl.col("after"))
+    stands = acks.select("flow", again="time_ns", stands="ack").sort("again")
+    met = again.join(asked, on=["flow", "seq"]).sort("again").join_asof(
+        stands, on="again", by="flow", strategy="backward", check_sortedness=False
+    ).filter((pl.col("asked") > pl.col("after")) | (pl.col("stands") == pl.col("seq")))  # fmt: skip
     # A segment that was sent three times counts each time it left.
     places: NDArray[np.int64] = np.unique(met["place"].to_numpy().astype(np.int64))
     if len(places) < FEWEST:

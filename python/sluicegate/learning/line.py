@@ -30,6 +30,9 @@ APART = 0.05
 LEAST_BPS, MOST_BPS = 100e3, 10e9
 """The range of rates of access lines; outside of it the unit is probably wrong."""
 
+LIMIT = "queue.drop_tail.limit"
+"""The key of what the modem holds."""
+
 IDLE = 2
 """Times the usual round trip of a kind of line: what is longer, from one log of ping alone, may be one under load."""
 
@@ -66,7 +69,7 @@ def from_measurements(
         reasons={DOWN: kind.rate if kind.trace else MEASURED, UP: MEASURED, "buffer": held},
     )  # fmt: skip
     if buffer is None and f'limit = "{MODEM_BUFFER_MS} ms"' not in text:  # ten packets of a slow line: not less
-        done.unknown.clear()
+        done.unknown = [each for each in done.unknown if each.key != LIMIT]
     usual = float(kind.rtt.removesuffix(" ms"))
     if trip is None:
         done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 10:g} ms", f"{max(50, 0.6 * usual):g} ms",
@@ -145,7 +148,7 @@ def _unused(said: Sequence[str], measured: Measured) -> list[str]:
     found: dict[str, list[str]] = {}
     for each in measured.readings:
         name, scale, unit = UNITS[each.quantity]
-        found.setdefault(each.file, []).append(f"{name} {each.value * scale:.3g} {unit}")
+        found.setdefault(each.file, []).append(f"{name} {_digits(each.value * scale)} {unit}")
     used = {file for file in found if any(f"from {file} (" in line for line in said)} | {GIVEN}
     return [
         f"not used, others are better: {file} ({', '.join(texts)})" for file, texts in found.items() if file not in used
@@ -176,7 +179,7 @@ def _least(done: Line, found: Sequence[Reading], access: str) -> float | None:
 
 def _of_one_ping(trips: Sequence[Reading]) -> bool:
     """Whether one log of ping is all that tells the round trip."""
-    return len(trips) == 1 and trips[0].said == LEAST_OF_PING
+    return {each.said for each in trips} == {LEAST_OF_PING} and len({each.file for each in trips}) == 1
 
 
 def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
@@ -194,18 +197,18 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
         if quantity in most:
             least = "at least " if most[quantity].at_least else ""
             done.said.append(
-                f"waiting under load, {word}: {least}{most[quantity].value:.3g} ms, from {_of(most[quantity])}"
+                f"waiting under load, {word}: {least}{_digits(most[quantity].value)} ms, from {_of(most[quantity])}"
             )
     shaped = [each for each in measured.shapers if each.rate_bps is not None]
     found = list(most.values())
-    low, high, key = f"{LEAST_MS} ms", f"{MOST_MS} ms", "queue.drop_tail.limit"
+    low, high = f"{LEAST_MS} ms", f"{MOST_MS} ms"
     best = max(found, key=lambda each: each.value) if found else None
     why = ""
     if shaped:
         why = f"a shaper was at work on {shaped[0].device}: what the modem holds behind it did not fill"
     elif best is None and late is not None:
         done.said.append(
-            f"waiting, if the line was loaded: at least {late.value:.3g} ms, from {_of(late)}; "
+            f"waiting, if the line was loaded: at least {_digits(late.value)} ms, from {_of(late)}; "
             f"{'idle lines wait as long' if late.value < STANDING_MS else 'hardly any other reply waited as long'}, so "
             "that it tells no load"
         )
@@ -216,12 +219,13 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     elif best.value < STANDING_MS:
         why = f"packets waited {best.value:.2g} ms under load: a discipline holds the queue, or the buffer is short"
     if why or best is None:
-        done.unknown.append(Unknown(key, f"{MODEM_BUFFER_MS} ms", low, high, why))
+        done.unknown.append(Unknown(LIMIT, f"{MODEM_BUFFER_MS} ms", low, high, why))
         return None, f"assumed, {low} to {high} are possible"
     value, low_ms = f"{round(best.value)} ms", best.value
     shown = [(most[quantity], word) for quantity, word in ((QUEUE_DOWN, "down"), (QUEUE_UP, "up")) if quantity in most]
     how, reasons = "as measured", []
     if best.at_least:
+        high = f"{max(MOST_MS, 2 * round(best.value))} ms"
         how = f"at least, {high} are possible"
         reasons.append(f"{best.file} shows at least this; round trips do not tell whether the buffer was full")
     if best.quantity == QUEUE:
@@ -231,13 +235,18 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     elif len(shown) == 1:
         how += f"; measured {shown[0][1]} only, and taken for both directions"
     elif (low_ms := min(each.value for each, _ in shown)) < (1 - APART) * best.value:
-        both = " and ".join(f"{each.value:.3g} ms {word}" for each, word in shown)
+        both = " and ".join(f"{_digits(each.value)} ms {word}" for each, word in shown)
         how += f"; there is one limit for both directions, of {both} the longer"
         reasons.append(f"packets waited {both}, and there is one limit for both directions")
     if reasons:
         end = high if best.at_least else value
-        done.unknown.append(Unknown(key, value, f"{round(low_ms)} ms", end, "; ".join(reasons)))
+        done.unknown.append(Unknown(LIMIT, value, f"{round(low_ms)} ms", end, "; ".join(reasons)))
     return best.value, how
+
+
+def _digits(value: float) -> str:
+    """Three digits of a number, or all before the point: never an exponent, as 2.68e+03."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _of(reading: Reading) -> str:

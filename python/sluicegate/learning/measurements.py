@@ -17,11 +17,13 @@ Rates of data become rates of IP packets (`design.access_line.ip_rate`).
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import json
 import re
 import statistics
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,6 +104,9 @@ class Pings:
 
 Found = Iterator[Reading | Shaper | Pings]
 
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How a file in UTF-16 begins, which PowerShell writes."""
+
 
 def is_measurement(file: str | Path) -> bool:
     """Whether a file is text, as measurements are, and no capture, whose headers hold zeros. Raises OSError."""
@@ -111,27 +116,31 @@ def is_measurement(file: str | Path) -> bool:
         start = zlib.decompressobj(wbits=31).decompress(start)
     elif start[:3] == b"BZh":
         start = bz2.BZ2Decompressor().decompress(Path(file).read_bytes(), 4096)
-    return b"\0" not in start and bool(start)
+    return bool(start) and (b"\0" not in start or start.startswith(UTF_16))
 
 
 def read(
-    files: Sequence[str | Path], idle_ms: float | None = None, loaded: Mapping[str | Path, str] | None = None
+    files: Sequence[str | Path], idle_ms: float | None = None, loaded: Sequence[tuple[str | Path, str]] = ()
 ) -> Measured:
     """The readings of some files. `idle_ms`: a round trip without load that is known beside them. `loaded`: more files,
     logs of `ping` during a transfer, with the direction in which it filled the queue. Raises OSError, and
     `ScenarioError` for a file of no program above or without a reading."""
     done = Measured([], [])
     pings: list[Pings] = []
+    # A file is known by its name, without its folders, unless another one has that name, too.
+    paths = {Path(file) for file in (*files, *(file for file, _ in loaded))}
+    alike = Counter(path.name for path in paths)
+    names = {path: path.name if alike[path.name] == 1 else str(path) for path in paths}
     for file in files:
-        found = list(_read(Path(file)))
+        found = list(_read(Path(file), names[Path(file)]))
         if not found:
             raise _core.ScenarioError(f"{file}: holds no measurement that ended")
         done.readings += (each for each in found if isinstance(each, Reading))
         done.shapers += (each for each in found if isinstance(each, Shaper))
         pings += (each for each in found if isinstance(each, Pings))
     # A log under load may hold no round trip without: the others, or the caller, know one.
-    for file, way in (loaded or {}).items():
-        logs = [each for each in _read(Path(file)) if isinstance(each, Pings)]
+    for file, way in loaded:
+        logs = [each for each in _read(Path(file), names[Path(file)]) if isinstance(each, Pings)]
         if not logs:
             raise _core.ScenarioError(f"{file}: is no log of ping")
         pings += (replace(each, waiting=way) for each in logs)
@@ -159,15 +168,16 @@ def by_hand(values: Mapping[str, tuple[str, float]]) -> Measured:
     )
 
 
-def _read(path: Path) -> Found:
+def _read(path: Path, name: str) -> Found:
+    """What a file says; `name` is what stands for it."""
     content = path.read_bytes()
     if path.suffix == ".gz" or content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     elif path.suffix == ".bz2" or content[:3] == b"BZh":
         content = bz2.decompress(content)
-    text = content.decode("utf-8", "replace")
+    text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig", "replace")
     if PING_LOG.search(text):
-        return _ping(text, path)
+        return _ping(text, path, name)
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -186,7 +196,7 @@ def _read(path: Path) -> Found:
     for fits, reader in READERS:
         if fits(document):
             try:
-                return iter(list(reader(document, path.name)))
+                return iter(list(reader(document, name)))
             except KeyError as error:
                 raise _core.ScenarioError(
                     f'{path}: looks like {reader.__name__[1:]}\'s, but is cut: it lacks "{error.args[0]}"'
@@ -206,34 +216,37 @@ FOR_PEOPLE = (
 # ping ---------------------------------------------------------------------------------------------------------------
 
 PING_LOG = re.compile(
-    r"^(PING |Pinging |--- .* ping statistics)|^(\[[\d.]+\] )?\d+ bytes from |[=<]\d+ ?ms TTL=\d", re.M
+    r"^(PING |Pinging |--- .* ping statistics)|^(\[[\d.]+\] )?\d+ bytes from |[=<]\d+[ \xa0\u202f]?ms TTL=\d", re.M
 )
 """What a log of Linux, BSD, BusyBox or Windows has, whole or cut; with -D each line begins with its time."""
 
-REPLY = re.compile(r"^(?!.*DUP!).*[=<](\d[\d.,]*) ?ms\b", re.M)
-"""A reply with its round trip, in any language. A duplicate says nothing of it."""
+REPLY = re.compile(r"^(?!.*DUP!).*[=<](\d[\d.,]*)[ \xa0\u202f]?ms\b", re.M)
+"""A reply with its round trip, in any language, some of which set a space that does not break.
+A duplicate says nothing of it."""
 
 SUMMARY = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/\S+)? = ([\d.,]+)/[\d.,]+/([\d.,]+)")
 """The last line of Linux's, of BSD's and of BusyBox's, which has no deviation."""
 
 
-def _number(text: str) -> float:
-    """One that may have a decimal comma, which `ping` writes in the language of its user."""
+def _number(text: str, path: Path) -> float:
+    """One that may have a decimal comma, which `ping` writes in the language of its user, or be cut behind it."""
+    if not re.fullmatch(r"\d+(?:[.,]\d*)?", text):
+        raise _core.ScenarioError(f"{path}: {text} ms: must be a number such as 18.2 or 18,2")
     return float(text.replace(",", "."))
 
 
-def _ping(text: str, path: Path) -> Found:
-    replies = sorted(map(_number, REPLY.findall(text)))
+def _ping(text: str, path: Path, name: str) -> Found:
+    replies = sorted(_number(each, path) for each in REPLY.findall(text))
     trips = list(replies)
     if summary := SUMMARY.search(text):
-        trips += [_number(summary[1]), _number(summary[2])]
+        trips += [_number(summary[1], path), _number(summary[2], path)]
     if not trips:
         raise _core.ScenarioError(
             f"{path}: ping got no answer, or the log is cut before the first: it has neither a reply (time=… ms) nor a "
             "summary (min/avg/max)"
         )
     replies = replies or sorted(trips)
-    yield Pings(min(trips), max(trips), replies[-min(len(replies), max(2, -(-len(replies) // 4)))], path.name)
+    yield Pings(min(trips), max(trips), replies[-min(len(replies), max(2, -(-len(replies) // 4)))], name)
 
 
 # iperf3 -------------------------------------------------------------------------------------------------------------

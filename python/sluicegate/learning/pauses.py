@@ -41,11 +41,13 @@ class Pauses:
         bps: The mean rate.
         half_width_bps: Half of its 95 % interval.
         trace: Seconds since the first packet, and bit/s from then on: the rate while it sends, or none.
+        period: When the last of these ends, in seconds.
     """
 
     bps: float
     half_width_bps: float
     trace: tuple[Reals, Reals]
+    period: float
 
 
 def pauses(passage: Passage) -> Pauses | None:
@@ -80,7 +82,7 @@ def pauses(passage: Passage) -> Pauses | None:
     # The jackknife; Student's t for ten parts.
     half = 2.26 * float(np.std(others)) * np.sqrt(PARTS - 1)
     lasts = float(passage.departure[passage.sent[-1]] - passage.begun[0])
-    return Pauses(bps, float(half), _over_time(curve, paused, pace, lasts))
+    return Pauses(bps, float(half), *_over_time(curve, paused, pace, lasts))
 
 
 def _between(sent: Reals, whole: NDArray[np.bool_]) -> tuple[Reals, Reals]:
@@ -99,14 +101,17 @@ def _mean(curve: tuple[Reals, Reals], paused: Reals, pace: float) -> float:
     return mean / (mean * pace + float(paused.mean())) * 1e9
 
 
-def _over_time(curve: tuple[Reals, Reals], paused: Reals, pace: float, lasts: float) -> tuple[Reals, Reals]:
+def _over_time(
+    curve: tuple[Reals, Reals], paused: Reals, pace: float, lasts: float
+) -> tuple[tuple[Reals, Reals], float]:
     """A link that sends and pauses as this one, for so long: what it did while nothing waited was not seen, so that its
-    own times have gaps. Each part of both distributions is in it as often as any other; their order is by chance."""
+    own times have gaps. Each part of both distributions is in it as often as any other; their order is by chance.
+    The second value is when it ends, in seconds."""
     bits, more = curve
     mean = float(np.sum(np.diff(bits) * more[:-1])) * pace + float(paused.mean())
     chance = np.random.default_rng(SEED)
     part = (np.arange(round(lasts / mean)) + 0.5) / round(lasts / mean)
     sends = bits[np.minimum(np.searchsorted(-more, -part), len(bits) - 1)] * pace
     turns = np.stack([chance.permutation(sends), chance.permutation(np.quantile(paused, part))], axis=1).ravel()
-    times = np.round(np.concatenate(([0.0], np.cumsum(turns[:-1]))) / 1e9, 6)
-    return times, np.where(np.arange(len(times)) % 2, 0.0, 1e9 / pace)
+    times = np.round(np.concatenate(([0.0], np.cumsum(turns))) / 1e9, 6)
+    return (times[:-1], np.where(np.arange(len(turns)) % 2, 0.0, 1e9 / pace)), float(times[-1])

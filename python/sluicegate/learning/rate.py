@@ -59,6 +59,7 @@ class LinkRate:
         trace: Where the rate varies: seconds since the first departure, and bit/s from then on.
         samples: Departures that it is from.
         busy: The part of the time in which the link sent without a pause.
+        period: When the trace ends, in seconds.
     """
 
     bps: float
@@ -67,6 +68,7 @@ class LinkRate:
     trace: tuple[Reals, Reals] | None
     samples: int
     busy: float
+    period: float | None = None
 
 
 def framed(size: Numbers, framing: str) -> Numbers:
@@ -108,14 +110,14 @@ def rate(passage: Passage) -> LinkRate | None:
     bits = passage.size[passage.sent] * 8.0
     told = pauses(passage)
     if told is not None:
-        return LinkRate(told.bps, told.half_width_bps, None, told.trace, int(use.sum()), busy)
+        return LinkRate(told.bps, told.half_width_bps, None, told.trace, int(use.sum()), busy, told.period)
     times, found = over_time(left - left[0] + int(took[0]), took, bits)
     # They make the rate too low, as what waits for a rate is counted and a rate that waits for packets is not; packets
     # that left back to back alone make it too high.
     half = max(half, float(sizes.sum() * 8e9 / gaps.sum() - found.mean()))
     if half > UNSURE * found.mean() or busy < SELDOM:
         return None
-    return LinkRate(float(found.mean()), half, None, (times, found), int(use.sum()), busy)
+    return LinkRate(float(found.mean()), half, None, (times, found), int(use.sum()), busy, (len(times) * BIN_NS) / 1e9)
 
 
 def rate_behind(time: Numbers, size: Numbers) -> LinkRate | None:

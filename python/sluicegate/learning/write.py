@@ -100,8 +100,7 @@ def _rate(done: Learnt, way: Direction, key: str, file: str) -> list[str]:
     said = f"from {rate.samples} departures back to back, {rate.busy:.0%} of the time"
     if rate.trace is not None:
         lines = [f'trace = "{file}"   # {rate.bps / 1e6:.4g} Mbit/s of IP on average, {said}']
-        last = rate.trace[0][-2:].tolist()  # of two steps, the last of which lasts as long as the one before
-        return [*lines, f'trace_period = "{2 * last[1] - last[0]:.6f} s"'] if len(last) > 1 else lines
+        return [*lines, f'trace_period = "{rate.period:.6f} s"']
     of = {None: "of IP; packets of one size do not tell the framing", "none": "of IP"}.get(rate.framing, "of frames")
     lines = [f'rate = "{round(rate.bps)} bit/s"   # {of}; {said}; 95 % within {rate.half_width_bps:.0f} bit/s']
     if rate.framing not in (None, "none"):
