@@ -285,7 +285,7 @@ fn acknowledgements_are_quick_after_a_pause_beyond_the_timeout() {
         let mut path = Path::new(&host, [line(fates(&[(104, Fate::Lost)])), line(Fates::new())]);
         path.sender.write(100 * MSS);
         path.run(Time(2_000_000_000));
-        let last = path.events.iter().filter(|event| event.sent && event.segment.len > 0).next_back().unwrap().at;
+        let last = path.events.iter().rfind(|event| event.sent && event.segment.len > 0).unwrap().at;
         path.now = last + Span::from_millis(pause);
         path.sender.write(2 * MSS);
         path.run(path.now + Span::from_millis(240));
