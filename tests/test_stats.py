@@ -61,7 +61,13 @@ def test_an_interval_ends_where_values_do() -> None:
 
 @pytest.mark.parametrize(
     ("name", "share"),
-    [("first.loss_ratio", True), ("jain_all", True), ("utilisation", True), ("tcp_throughput_bps", False)],
+    [
+        ("first.loss_ratio", True),
+        ("tcp_throughput_share", True),
+        ("jain_all", True),
+        ("utilisation", True),
+        ("tcp_throughput_bps", False),
+    ],
 )
 def test_shares_are_known_by_their_columns(name: str, share: bool) -> None:
     assert is_share(name) is share

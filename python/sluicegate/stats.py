@@ -107,7 +107,7 @@ def ends(found: Interval, values: Sequence[float], share: bool) -> tuple[float, 
 def is_share(name: str) -> bool:
     """Whether the values of a column are shares of a whole, or Jain's index: 1 at most."""
     column = name.rpartition(".")[2]
-    return column.endswith("_ratio") or column.startswith(("jain", "utilisation"))
+    return column.endswith(("_ratio", "_share")) or column.startswith(("jain", "utilisation"))
 
 
 @cache

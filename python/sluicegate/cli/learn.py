@@ -103,7 +103,7 @@ def learn(
     captures = [file for file in files or () if file not in texts]
     if captures:
         loads = {"--rtt-down": rtt_down, "--rtt-up": rtt_up, "--ping-down": ping_down, "--ping-up": ping_up}
-        for name in (name for name, given in loads.items() if given is not None):
+        if name := next((name for name, given in loads.items() if given is not None), None):
             raise Refusal(f"{name} is of measurements alone: leave it out, captures tell what waits in the queue")
     measured = by_hand({DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}, texts, logs)
     if not captures and not measured.readings and not measured.shapers:
