@@ -490,7 +490,7 @@ fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
 fn lasting(host: &Arc<Host>, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: usize) -> Slot {
     let stream = |purpose| Stream::new(seed, &format!("flow/{at}/{purpose}"));
     let mut rng = stream("clock");
-    let mut phase = || Span(rng.below(host.rto.tick.0));
+    let mut phase = || host.rto.phase(|tick| Span(rng.below(tick.0)));
     let mut ends = [Connection::opener(host, phase()), Connection::receiver(host, phase())];
     let typed = matches!(*flow.source, SourcePlan::Telnet(..));
     let mut jitter = None;

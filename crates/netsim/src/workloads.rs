@@ -16,6 +16,7 @@ use scripts::{ArrivalProcess, Script};
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::Connection;
 use sluicegate_tcp::connection::SendCounters;
+use sluicegate_tcp::host::RtoConfig;
 use std::sync::Arc;
 use users::User;
 
@@ -350,7 +351,7 @@ fn sum(a: SendCounters, b: &SendCounters) -> SendCounters {
     }
 }
 
-/// A time within a tick of this length, from 32 random bits.
-fn phase(tick: Span, bits: u32) -> Span {
-    Span(((u128::from(tick.0) * u128::from(bits)) >> 32) as u64)
+/// How far a host's clock is ahead, by 32 random bits.
+fn phase(rto: &RtoConfig, bits: u32) -> Span {
+    rto.phase(|tick| Span(((u128::from(tick.0) * u128::from(bits)) >> 32) as u64))
 }

@@ -168,6 +168,10 @@ params! {
             source("FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5, tcp_syn_linear_timeouts; RFC 6298: none");
         /// Granularity of the retransmission clock; with profile linux the tick of all timers, and of CUBIC's steps.
         clock_tick: Option<Span> = optional("as the profile says"), range(Range::from(1e-6)), source("RFC 6298, G");
+        /// How far the hosts' clocks are ahead of the simulation's: one value for all, as for the programs of one machine,
+        /// whose timers expire at the same ticks.
+        clock_phase: Option<Span> = optional("for each host a time of its own within a tick"), range(Range::from(0.0).to(4.0)),
+            source("Linux: one jiffies for all connections of a machine");
         /// Send one new packet for each of the first two duplicate acknowledgements (the papers' hosts).
         limited_transmit: Option<bool> = optional("as the profile says; none of linux"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -326,6 +330,7 @@ impl TcpParams {
     pub(crate) fn rto(&self) -> RtoConfig {
         RtoConfig {
             tick: self.resolve(&self.clock_tick, "clock_tick"),
+            phase: self.clock_phase,
             min: self.resolve(&self.min_rto, "min_rto"),
             max: self.resolve(&self.max_rto, "max_rto"),
             initial: self.resolve(&self.initial_rto, "initial_rto"),
@@ -339,6 +344,8 @@ impl TcpParams {
 pub struct RtoConfig {
     /// Granularity of the clock.
     pub tick: Span,
+    /// How far every host's clock is ahead, if that is stated.
+    pub phase: Option<Span>,
     /// Least timeout, before back-off.
     pub min: Span,
     /// Largest timeout, after back-off.
@@ -347,6 +354,13 @@ pub struct RtoConfig {
     pub initial: Span,
     /// How many repetitions of the opening wait no longer than the one before.
     pub syn_linear: u64,
+}
+
+impl RtoConfig {
+    /// How far a host's clock is ahead: a time that is drawn within a tick, unless it is stated.
+    pub fn phase(&self, draw: impl FnOnce(Span) -> Span) -> Span {
+        self.phase.unwrap_or_else(|| draw(self.tick))
+    }
 }
 
 /// The profile that the given values of [`TcpParams`] choose, by the names of their fields: Linux's, unless another is given or

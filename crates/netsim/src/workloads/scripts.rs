@@ -129,7 +129,7 @@ impl Workloads {
         let drawn = plan.way.round_trip.draw(arrivals.count, &mut arrivals.rng);
         arrivals.count += 1;
         let mut phases = [Span::ZERO; 2];
-        phases.iter_mut().for_each(|it| *it = phase(plan.host.rto.tick, (arrivals.rng.bits() >> 32) as u32));
+        phases.iter_mut().for_each(|it| *it = phase(&plan.host.rto, (arrivals.rng.bits() >> 32) as u32));
         let hosts = [Side::Acceptor, Side::Initiator].map(|side| host(&plan.host, &vector, side));
         let opening = Opening {
             flow,

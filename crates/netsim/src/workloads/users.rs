@@ -36,7 +36,7 @@ impl Workloads {
         for user in first..first + plan.users {
             let state = &mut self.users[user as usize];
             let begins = state.session.begin(plan);
-            state.phase = phase(plan.host.rto.tick, state.session.bits());
+            state.phase = phase(&plan.host.rto, state.session.bits());
             let time = self.now() + begins;
             self.ends.network.engine.push(time, Event::User(user), user.into());
         }
@@ -100,7 +100,7 @@ impl Workloads {
                 hosts: [&plan.host; 2],
                 way: &plan.way,
                 round_trip: state.session.round_trip,
-                phases: [phase(plan.host.rto.tick, state.session.phase), state.phase],
+                phases: [phase(&plan.host.rto, state.session.phase), state.phase],
                 losses: [0; 2],
             };
             slot = self.open(at, &opening, user);

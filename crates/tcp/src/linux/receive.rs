@@ -353,9 +353,8 @@ impl Receiver {
     /// A wait may be over.
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.deadline {
-            // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it. Linux doubles up to the
-            // timeout; none waits longer than this all the same.
-            let longer = (2 * u64::from(self.ato)).min(self.longest()) as u32;
+            // tcp_delack_timer_handler: the next one waits longer, or there was no answer to carry it.
+            let longer = (2 * u64::from(self.ato)).min(self.timeout()) as u32;
             self.ato = if core::mem::take(&mut self.interactive) { self.delay.max(1) } else { longer };
             self.send_now();
         }

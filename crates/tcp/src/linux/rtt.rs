@@ -179,7 +179,8 @@ mod tests {
 
     fn rtt() -> Rtt {
         let ms = Span::from_millis;
-        let config = RtoConfig { tick: ms(4), min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 };
+        let config =
+            RtoConfig { tick: ms(4), phase: None, min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 };
         Rtt::new(&Arc::new(config), Span::ZERO)
     }
 

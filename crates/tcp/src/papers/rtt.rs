@@ -121,6 +121,7 @@ mod tests {
 
     const CONFIG: RtoConfig = RtoConfig {
         tick: Span::from_millis(10),
+        phase: None,
         min: Span::from_millis(200),
         max: Span::from_secs(60),
         initial: Span::from_secs(3),
