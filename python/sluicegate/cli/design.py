@@ -109,7 +109,7 @@ Target = Annotated[
 Gain = Annotated[
     float | None,
     typer.Option(
-        metavar="FRACTION", help="How much of a sudden queue error one update removes before the next update. [2/9]"
+        metavar="FRACTION", help="Share of a sudden queue error that one update removes before the next one. [2/9]"
     ),
 ]
 Ecn = Annotated[bool, typer.Option("--ecn", help="Mark ECN-capable packets instead of dropping them.")]

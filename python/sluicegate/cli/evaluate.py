@@ -87,7 +87,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="KEY[=VALUE,...]",
-            help="With --suite envelope: move only this parameter, over these values. [all, half and twice]",
+            help="With --suite envelope: vary only this parameter, over these values. [all, halved and doubled]",
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
@@ -97,14 +97,13 @@ def evaluate(
 ) -> None:
     """Run an RFC's test suite on disciplines, or on congestion controls, and write a report.
 
-    The report begins with an overview beside the references: drop_tail and fq_codel, or reno and cubic. For each
-    scenario it has metrics with intervals over seeds, ellipses of delay and goodput, and distributions. It lists what
-    the RFC asks for, and what of it is done. With --suite envelope it has the rates, numbers of flows and round trips
-    at which each discipline keeps its promise instead, and how its
-    parameters move them.
+    The report begins with an overview, which includes the references: drop_tail and fq_codel, or reno and cubic. For each
+    scenario it has metrics with intervals over seeds, ellipses of delay and goodput, and distributions. It lists
+    what the RFC asks for, and how much of it the suite does. With --suite envelope the report instead shows at which
+    rates, numbers of flows and round trips each discipline keeps its promise, and how its parameters change that.
 
-    Runs that have ended are kept in the folder of -o and not repeated. Exit code 1 when a result exceeds a bound in the
-    file of --budget.
+    The folder of -o keeps completed runs; the same command does not repeat them. Exit code 1 when a result exceeds a
+    bound in the file of --budget.
     """
     from ..evaluation import budgets
     from ..evaluation.evaluate import SUITES, estimate, planned

@@ -49,18 +49,18 @@ def learn(
         ),
     ] = None,
     on_jump: Annotated[
-        str, typer.Option(metavar="error|skip|shift", help="When times jump: stop, skip packets or shift, as `replay`.")
+        str, typer.Option(metavar="error|skip|shift", help="When times jump: stop, skip packets or shift, as in `replay`.")
     ] = "error",
     keep_addresses: Annotated[
         bool, typer.Option("--keep-addresses", help="Write the addresses and servers of each group into comments.")
     ] = False,
-    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of downloads that a speed test shows.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of uploads that a speed test shows.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Download rate in a speed test.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Upload rate in a speed test.")] = None,
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip without load.")] = None,
     rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a download.")] = None,
     rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during an upload.")] = None,
     ping_down: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A log of ping that was written during a download.")
+        Path | None, typer.Option(metavar="FILE", help="Log of ping, written during a download.")
     ] = None,
     ping_up: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A log of ping that was written during an upload.")

@@ -35,15 +35,15 @@ def new(
     down: Annotated[
         str | None,
         typer.Option(
-            metavar="RATE", help="Rate of downloads that a speed test shows, not a contract; for lte its mean."
+            metavar="RATE", help="Download rate in a speed test, not in the contract; for lte the mean."
         ),
     ] = None,
     up: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Rate of uploads that a speed test shows, not a contract.")
+        str | None, typer.Option(metavar="RATE", help="Upload rate in a speed test, not in the contract.")
     ] = None,
     rtt: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Round trip to a server nearby, without load. [usual for --access]"),
+        typer.Option(metavar="TIME", help="Round trip to a server nearby, without load. [typical of --access]"),
     ] = None,
     rtt_down: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a long download.")] = None,
     rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a long upload.")] = None,
@@ -53,18 +53,18 @@ def new(
     ] = None,
     users: Annotated[int | None, typer.Option(metavar="N", help="People who browse and download. [4]")] = None,
     calls: Annotated[
-        int | None, typer.Option(metavar="N", help="Calls at once, with video if the line has room. [2]")
+        int | None, typer.Option(metavar="N", help="Simultaneous calls, with video if the line has room. [2]")
     ] = None,
-    games: Annotated[int | None, typer.Option(metavar="N", help="Games at once. [1]")] = None,
-    uploads: Annotated[int | None, typer.Option(metavar="N", help="Endless uploads at once. [1]")] = None,
+    games: Annotated[int | None, typer.Option(metavar="N", help="Simultaneous games. [1]")] = None,
+    uploads: Annotated[int | None, typer.Option(metavar="N", help="Simultaneous endless uploads. [1]")] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here. [standard output]")
     ] = None,
 ) -> None:
-    """Write a scenario of a home's line. Comments give the reason of each number.
+    """Write a scenario of a home line. Comments give the reason of each number.
 
-    Only the two rates are required. A speed test counts data; the file has the line's rate, with headers and framing,
-    as `learn` computes it. Without options on a terminal, the command asks for all values.
+    Only the two rates are required. A speed test counts data only; the file has the rate of the line, which
+    also carries headers and framing. Without options on a terminal, the command asks for all values.
     """
     from .._core import ScenarioError
     from ..design.access_line import ACCESS

@@ -52,8 +52,8 @@ def reproduce(
     judges those and shows the new short runs beside them. --live adds figures with the kernel's TCP; their verdicts
     vary and are not compared.
 
-    `all` reproduces every paper, each in its own folder, and writes a page with links to them. Runs that have ended are
-    kept in the folder of -o and not repeated.
+    `all` reproduces every paper, each in its own folder, and writes a page with links to them. The folder of -o
+    keeps completed runs; the same command does not repeat them.
     """
     from ..experiments.engine import MissingRuns
     from ..papers import PAPERS

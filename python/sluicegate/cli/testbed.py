@@ -39,7 +39,7 @@ def testbed(
     """Run a scenario in real time between real hosts: the kernel's TCP, datagrams and web users on sockets. The hosts
     are in two network namespaces, with the scenario's network between them. It prints the same tables as `run`.
 
-    It takes as long as the scenario's duration, and needs no root if users may make namespaces.
+    It takes as long as the scenario's duration. It needs no root if users may create namespaces.
     """
     from ..live import access
     from ..live import testbed as live
