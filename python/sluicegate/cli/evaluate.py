@@ -97,10 +97,10 @@ def evaluate(
 ) -> None:
     """Run an RFC's test suite on disciplines, or on congestion controls, and write a report.
 
-    The report begins with an overview, which includes the references: drop_tail and fq_codel, or reno and cubic. For each
-    scenario it has metrics with intervals over seeds, ellipses of delay and goodput, and distributions. It lists
-    what the RFC asks for, and how much of it the suite does. With --suite envelope the report instead shows at which
-    rates, numbers of flows and round trips each discipline keeps its promise, and how its parameters change that.
+    The report begins with an overview that includes the references: drop_tail and fq_codel, or reno and cubic. For each
+    scenario it has metrics with intervals over seeds, ellipses of delay and goodput, and distributions. It lists what
+    the RFC asks for, and how much of it the suite does. With --suite envelope the report instead shows at which rates,
+    numbers of flows and round trips each discipline keeps its promise, and how its parameters change that.
 
     The folder of -o keeps completed runs; the same command does not repeat them. Exit code 1 when a result exceeds a
     bound in the file of --budget.

@@ -49,7 +49,8 @@ def learn(
         ),
     ] = None,
     on_jump: Annotated[
-        str, typer.Option(metavar="error|skip|shift", help="When times jump: stop, skip packets or shift, as in `replay`.")
+        str,
+        typer.Option(metavar="error|skip|shift", help="When times jump: stop, skip packets or shift, as in `replay`."),
     ] = "error",
     keep_addresses: Annotated[
         bool, typer.Option("--keep-addresses", help="Write the addresses and servers of each group into comments.")

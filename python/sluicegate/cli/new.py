@@ -34,9 +34,7 @@ def new(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="home: an access line and the people who use it.")],
     down: Annotated[
         str | None,
-        typer.Option(
-            metavar="RATE", help="Download rate in a speed test, not in the contract; for lte the mean."
-        ),
+        typer.Option(metavar="RATE", help="Download rate in a speed test, not in the contract; for lte the mean."),
     ] = None,
     up: Annotated[
         str | None, typer.Option(metavar="RATE", help="Upload rate in a speed test, not in the contract.")
