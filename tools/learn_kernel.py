@@ -62,7 +62,7 @@ def learnt_back(rate: int, discipline: str, folder: Path) -> Row:
     done = learn([before, behind], inside=[CLIENT])
     found, told = done.forward.rate, done.forward.told
     error = None if found is None else found.bps / (rate * 1e6) - 1
-    names = "not told" if told is None else " or ".join(told.names) or "not told"
+    names = "not determined" if told is None else " or ".join(told.names) or "not determined"
     full = told.buffer.packets if told is not None and told.buffer.full else None
     return Row(rate, discipline, error, names, min(done.rtts_ms.values(), default=None), full)
 
@@ -74,8 +74,8 @@ def table(rows: list[Row]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        rate = "not told" if row.rate_error is None else f"{row.rate_error:+.2%}"
-        trip = "not told" if row.least_rtt_ms is None else f"{row.least_rtt_ms:.2f} ms"
+        rate = "not determined" if row.rate_error is None else f"{row.rate_error:+.2%}"
+        trip = "not determined" if row.least_rtt_ms is None else f"{row.least_rtt_ms:.2f} ms"
         lines.append(f"| {row.rate} Mbit/s | `{row.discipline}` | {rate} | {row.told} | {trip} | {row.full or '–'} |")
     return "\n".join(lines)
 

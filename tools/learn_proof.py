@@ -341,7 +341,7 @@ def cost(folder: Path) -> str:
 AIM = 0.9
 """The part of the rankings that are to be met."""
 
-AIMED = ("the same best disciplines", "the same one first")
+AIMED = ("the same best disciplines", "the same discipline ranked first")
 """The criteria that have this aim."""
 
 SIGNED = ("drop_tail", "codel", "fq_codel", "cake")
@@ -358,14 +358,14 @@ def page(rows: list[Row]) -> str:
     unsaid, others = sum(row.commit is None for row in rows), sum(row.commit not in (None, now) for row in rows)
     lines += [
         "",
-        f"Of {len(rows)} scenarios {unsaid} were run before rows kept their commit, and their code may be older than "
-        f"today's; {others} more are of another commit than the one that wrote this table.",
+        f"Of {len(rows)} scenarios, {unsaid} were run before rows kept their commit; {others} more were run at another "
+        "commit than the one that wrote this table. Their code may be older than today's.",
     ]
     bad = [(row, found) for row in rows for found in shortfalls(row)]
     if bad:
         lines += [
             "",
-            "Where one is not met:",
+            "The scenarios that do not meet a criterion:",
             "",
             "| number | link | discipline | what | why |",
             "|---|---|---|---|---|",
@@ -381,7 +381,7 @@ def shortfalls(row: Row) -> Iterator[tuple[str, str]]:
         said = " (within its interval)" if row.rate_within else ""
         yield (
             f"rate {row.rate_error:+.1%}{said}",
-            "the rate varies, and while nothing waits it is not seen" if varies else "not known",
+            "the rate varies, and cannot be seen while nothing waits" if varies else "not known",
         )
     if row.rtt_right is False:
         jitter = (
@@ -391,18 +391,21 @@ def shortfalls(row: Row) -> Iterator[tuple[str, str]]:
     if row.buffer_error is not None and abs(row.buffer_error) > 0.1:
         yield f"buffer {row.buffer_error:+.0%}", "not known"
     if row.told_right is False:
-        yield f"told {row.told}: wrong", "not known"
+        yield f"identified as {row.told}: wrong", "not known"
     if row.discipline in SIGNED and row.told and row.told_right is None:
-        yield f"discipline {row.told}", "there are few drops, or few packets of a flow between them"
+        yield "discipline not determined", "there are few drops, or few packets of a flow between them"
     if row.same_best is False:
         yield (
             "recommendation",
-            row.failure + ("; nor does the truth agree with itself" if row.truth_again is False else ""),
+            row.failure + ("; the true link differs from itself, too" if row.truth_again is False else ""),
         )
     elif row.failure:
         yield "not learnt", row.failure
     if row.same_first is False:
-        yield "another one first", "of the same best ones" if row.same_best else "the best ones differ, too"
+        yield (
+            "another discipline ranked first",
+            "among the same best ones" if row.same_best else "the best ones differ, too",
+        )
 
 
 def criteria(rows: list[Row]) -> dict[str, list[bool]]:
@@ -417,17 +420,19 @@ def criteria(rows: list[Row]) -> dict[str, list[bool]]:
         "buffer within 10 % where it was full": [
             abs(row.buffer_error) <= 0.1 for row in rows if row.buffer_error is not None
         ],
-        "discipline told rightly, of those with a signature": [row.told_right is True for row in signed],
-        "discipline right or not told, of all": [row.told_right is not False for row in rows if row.told],
+        "discipline identified, of those with a signature": [row.told_right is True for row in signed],
+        "discipline right or not determined, of all": [row.told_right is not False for row in rows if row.told],
         "the same best disciplines": [row.same_best for row in rows if row.same_best is not None],
-        "a best discipline of the truth among the best": [
+        "a best discipline of the true link is among the best": [
             row.shared_best for row in rows if row.shared_best is not None
         ],
-        "the same one first": [row.same_first for row in rows if row.same_first is not None],
-        "the same best disciplines, truth beside truth with other seeds": [
+        "the same discipline ranked first": [row.same_first for row in rows if row.same_first is not None],
+        "the same best disciplines, true link with other seeds": [
             row.truth_again for row in rows if row.truth_again is not None
         ],
-        "the same one first, truth beside truth": [row.truth_first for row in rows if row.truth_first is not None],
+        "the same discipline ranked first, true link with other seeds": [
+            row.truth_first for row in rows if row.truth_first is not None
+        ],
     }
     return {name: right for name, right in found.items() if right}
 

@@ -64,7 +64,7 @@ def main() -> None:
         sums[sender] += found
         if wrong := [name for name in found if name not in (None, sender)]:
             print(f"scenario {number}: {sender} told as {', '.join(map(str, wrong))}", file=sys.stderr)
-    rows = ["| sender | transfers | told rightly | not told | told wrongly |", "|---|---:|---:|---:|---:|"]
+    rows = ["| sender | transfers | identified | not identified | wrongly identified |", "|---|---:|---:|---:|---:|"]
     for sender, found in sums.items():
         right, untold, every = found[sender], found[None], found.total()
         rows.append(f"| {SENDERS[sender]} | {every} | {right} | {untold} | {every - right - untold} |")

@@ -195,7 +195,7 @@ def print_learnt(done: Learnt) -> None:
             kind = "on average, it varies" if rate.trace is not None else f"± {rate.half_width_bps / 1e6:.2g}"
             framing = f", framing {rate.framing}" if rate.framing else ""
             print(f"{way.word}: {rate.bps / 1e6:.5g} Mbit/s {kind}{framing}")
-        print(f"  discipline: {' or '.join(told.names) or 'not told'}")
+        print(f"  discipline: {' or '.join(told.names) or 'not determined'}")
         for each in told.evidence:
             print(f"    {each}")
         full = f"full with {told.buffer.full}" if told.buffer.full else "never seen full"

@@ -79,12 +79,12 @@ def _of(way: Direction) -> list[tuple[str, str]]:
     if way.rate is not None:
         varies = ", on average: it varies" if way.rate.trace is not None else ""
         interval = f"{way.rate.bps / 1e6:.5g} ± {way.rate.half_width_bps / 1e6:.2g} Mbit/s{varies}"
-        found += [("rate", interval), ("framing", way.rate.framing or "not told")]
+        found += [("rate", interval), ("framing", way.rate.framing or "not determined")]
     if way.told is not None:
         buffer = way.told.buffer
         full = f"full with {buffer.full}" if buffer.full else "never seen full"
         found += [
-            ("discipline", " or ".join(way.told.names) or "not told"),
+            ("discipline", " or ".join(way.told.names) or "not determined"),
             ("most that waited", f"{buffer.packets} packets, {buffer.bytes} bytes; {full}"),
         ]
     return found

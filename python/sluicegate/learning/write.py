@@ -132,7 +132,7 @@ def _queue(way: Direction) -> list[str]:
     told = way.told
     if told is None:
         return []
-    buffer, names = told.buffer, " or ".join(told.names) or "not told"
+    buffer, names = told.buffer, " or ".join(told.names) or "not determined"
     depth = f"at most {buffer.packets} packets, {buffer.bytes} bytes waited"
     lines = [
         f"# The present discipline {way.word}: {names}; {depth}",
