@@ -133,10 +133,10 @@ def test_one_log_does_not_tell_whether_the_line_was_idle(tmp_path: Path) -> None
     done = from_measurements(merged(read([put(tmp_path, BUSYBOX, "upload.txt")]), rates))
     unknown = {each.key: each for each in done.unknown}["network.delay"]
     assert (unknown.low, unknown.high) == ("10 ms", "169.85 ms"), "from the usual one of a cable line on"
-    assert "does not tell whether the line was idle" in unknown.why
+    assert "does not show whether the line was idle" in unknown.why
     done = from_measurements(merged(read([put(tmp_path, PING, "ping.txt")]), rates))
     assert "network.delay" not in {each.key for each in done.unknown}, "18.2 ms are usual"
-    assert any("if the line was idle, which one log does not tell" in each for each in done.said)
+    assert any("if the line was idle; one log does not show that" in each for each in done.said)
 
 
 def test_what_a_better_number_contradicts_is_not_printed(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
         ("64 bytes from 192.0.2.1: time=1.2.3 ms", "1.2.3 ms: must be a number"),
         ("64 bytes from 192.0.2.1: time=1,234.5 ms", "1,234.5 ms: must be a number"),
         ("nothing", "is no capture, and no result of"),
-        ("{", "is JSON that is cut or damaged: line 1"),
+        ("{", "is truncated or damaged JSON: line 1"),
         (
             "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: se",
             "ping got no answer, or the log is cut",
@@ -381,7 +381,7 @@ def test_a_short_wait_is_no_depth_and_a_shaper_hides_the_modem() -> None:
     measured.readings.append(Reading("queue up", 90.0, "f", "said"))
     measured.shapers.append(Shaper("wan0", "cake", 17e6, "tc.json", "no drops"))
     [unknown] = from_measurements(measured).unknown
-    assert "a shaper was at work on wan0" in unknown.why
+    assert "a shaper was working on wan0" in unknown.why
 
 
 def test_of_two_measured_buffers_the_file_says_both(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_of_two_measured_buffers_the_file_says_both(tmp_path: Path) -> None:
     rates = readings(("down", 80e6, False), ("up", 18e6, False), ("rtt", 20.0, False))
     done = from_measurements(merged(rates, readings(("queue down", 90.0, False), ("queue up", 260.0, False))))
     assert 'limit = "260 ms"' in done.text
-    assert "there is one limit for both directions, of 90 ms down and 260 ms up the longer" in done.text
+    assert "one limit for both directions, the longer of 90 ms down and 260 ms up" in done.text
     [unknown] = done.unknown
     assert (unknown.low, unknown.high) == ("90 ms", "260 ms")
     one = from_measurements(merged(rates, readings(("queue up", 260.0, False))))
@@ -412,7 +412,7 @@ def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program
     assert "load, up: at least 264 ms, from upload.txt" in one
     idle = sluicegate(*given, "-o", "idle.toml").stdout
     assert "under load" not in idle.replace("ping during a transfer", "")
-    assert "at least 6 ms, from idle.txt (the longest of ping less the least); idle lines wait as long" in idle
+    assert "at least 6 ms, from idle.txt (ping's longest time minus the shortest); idle lines wait as long" in idle
     assert "not known: queue.drop_tail.limit, 20 ms to 1000 ms: " in idle
     again = sluicegate(*given, "-o", "idle.toml")
     assert (again.returncode, again.stderr) == (2, "error: idle.toml: is there already; name another file with -o\n")
@@ -454,7 +454,7 @@ def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_pa
         "learn", "ping.txt", "--down", "93 Mbit/s", "--up", "18 Mbit/s", "--rtt-up", "340 ms", "-o", "l.toml"
     )
     assert done.returncode == 0, done.stderr
-    assert "round trip without load: 18.2 ms, from ping.txt (the least of ping)" in done.stdout
+    assert "round trip without load: 18.2 ms, from ping.txt (ping's shortest time)" in done.stdout
     assert "waiting under load, up: 322 ms, from the 340 ms that you gave" in done.stdout
     assert sluicegate("check", "l.toml").returncode == 0
 

@@ -92,7 +92,7 @@ def discipline(passage: Passage) -> Told:
             evidence[-1] += ", or hardly two flows that waited at a time"
     evidence.append(f"{len(drops)} packets were dropped, {len(marks)} marked")
     if len(drops) >= FEWEST:
-        evidence.append(f"{full:.0%} of the drops met a full queue")
+        evidence.append(f"{full:.0%} of the drops found a full queue")
     tail = Told(("drop_tail",), evidence, buffer)
     dropped_at_the_tail = not queues and not len(marks) and len(drops) >= FEWEST and full >= AT_THE_LIMIT
     if dropped_at_the_tail and longest.mean() >= AT_THE_LIMIT:
@@ -109,7 +109,7 @@ def discipline(passage: Passage) -> Told:
     buffer = Buffer(buffer.packets, buffer.bytes, None)
     if len(early) >= FEWEST:
         evidence.append(
-            f"{len(early)} drops and marks came while there was room, and not when CoDel or CAKE makes them"
+            f"{len(early)} drops and marks came while there was room, and not at the times of CoDel or CAKE"
         )
     return Told((), evidence, buffer)
 
@@ -129,7 +129,7 @@ def scheduled(
         return (), ""
     near = [rule for rule in agreed if agreed[rule].evidence > agreed[best].evidence - APART]
     said = (
-        f"{agreed[best].met} of {agreed[best].signals} drops and marks met the packet that {best.name} hits with a "
+        f"{agreed[best].met} of {agreed[best].signals} drops and marks hit the packet that {best.name} hits with a "
         f"target of {schedule_ms[0]:g} ms and an interval of {schedule_ms[1]:g} ms"
     )
     return tuple(name for rule in near for name in names[rule]), said

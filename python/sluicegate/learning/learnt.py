@@ -58,8 +58,8 @@ def learn(
     remarks = seen.remarks + stretch.remarks
     if all(way.passage is None for way in ways):
         remarks.append(
-            "no queue lies between the places of capture: what it drops, and which discipline it has, cannot be told; "
-            "round trips are the shortest seen, with what then waited"
+            "no queue lies between the places of capture: its drops and its discipline cannot be determined; "
+            "round trips are the shortest seen, waiting included"
         )
     forward, back = sorted(ways, key=lambda way: (way.passage is None, way.rate is None, -way.bytes))
     trips = _round_trips(stretch, packets, forward, back)
@@ -202,7 +202,7 @@ def _unknown(done: Learnt) -> None:
         if way.rate is None and (way is forward or way.passage is not None):
             carried = max(way.bytes * 8 / max(done.seconds, 1e-9), 1000)
             why = (
-                f"packets hardly ever waited {way.word}: what it carried is the least that it can be"
+                f"packets hardly ever waited {way.word}: the rate that it carried is a lower bound"
                 if way.passage is not None
                 else f"packets {way.word} did not come at one pace: what was carried is the least that it can be"
             )

@@ -76,7 +76,7 @@ def from_measurements(
                                     f"no round trip was measured; {kind.rtt} is that of {kind.about}"))  # fmt: skip
     elif _of_one_ping(measured.of(RTT)) and trip > IDLE * usual:
         done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 2:g} ms", _delay(text),
-                                    f"{trip:.4g} ms is long for {kind.about}, and one log of ping does not tell "
+                                    f"{trip:.4g} ms is long for {kind.about}, and one log of ping does not show "
                                     "whether the line was idle: add a ping without load"))  # fmt: skip
     done.remarks += _doubts(measured, access)
     for shaper in measured.shapers:
@@ -118,7 +118,7 @@ def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
     key = "network.rate" if way == DOWN else "network.reverse.rate"
     if best.at_least:
         done.unknown.append(Unknown(key, rate, rate, line_rate(2 * best.value, access),
-                                    "what arrived of datagrams is the least that the line carries"))  # fmt: skip
+                                    "the datagrams that arrived are a lower bound"))  # fmt: skip
     elif best.value < (1 - APART) * fastest.value:
         done.unknown.append(Unknown(key, rate, rate, line_rate(fastest.value, access),
                                     f"measurements do not agree: {_of(fastest)} had the most"))  # fmt: skip
@@ -172,7 +172,7 @@ def _least(done: Line, found: Sequence[Reading], access: str) -> float | None:
             f"{best.file}: a round trip of {best.value:.3g} ms; must be at least {least:g} ms, what pings of {access} "
             "wait for grants at the median: measure to a server outside of your home, or name another --access"
         )
-    doubt = ", if the line was idle, which one log does not tell" if _of_one_ping(found) else ""
+    doubt = ", if the line was idle; one log does not show that" if _of_one_ping(found) else ""
     done.said.append(f"round trip without load: {best.value:.4g} ms, from {_of(best)}{doubt}")
     return best.value
 
@@ -205,15 +205,15 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     best = max(found, key=lambda each: each.value) if found else None
     why = ""
     if shaped:
-        why = f"a shaper was at work on {shaped[0].device}: what the modem holds behind it did not fill"
+        why = f"a shaper was working on {shaped[0].device}, so the modem's buffer behind it did not fill"
     elif best is None and late is not None:
         done.said.append(
             f"waiting, if the line was loaded: at least {_digits(late.value)} ms, from {_of(late)}; "
             f"{'idle lines wait as long' if late.value < STANDING_MS else 'hardly any other reply waited as long'}, so "
-            "that it tells no load"
+            "this does not show load"
         )
         low = f"{max(LEAST_MS, min(round(late.value), MODEM_BUFFER_MS))} ms"
-        why = f"{late.file} shows hardly more than one long round trip, as idle lines have, too: ping during a transfer"
+        why = f"{late.file} shows little more than one long round trip, as idle lines do: ping during a transfer"
     elif best is None:
         why = "nothing was measured under load"
     elif best.value < STANDING_MS:
@@ -227,16 +227,16 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     if best.at_least:
         high = f"{max(MOST_MS, 2 * round(best.value))} ms"
         how = f"at least, {high} are possible"
-        reasons.append(f"{best.file} shows at least this; round trips do not tell whether the buffer was full")
+        reasons.append(f"{best.file} shows at least this; round trips do not show whether the buffer was full")
     if best.quantity == QUEUE:
         if not best.at_least:
             low_ms = best.value / 2
-            reasons.append("both were loaded: which of them waits is not told")
+            reasons.append("both directions were loaded: it is not known in which one packets waited")
     elif len(shown) == 1:
         how += f"; measured {shown[0][1]} only, and taken for both directions"
     elif (low_ms := min(each.value for each, _ in shown)) < (1 - APART) * best.value:
         both = " and ".join(f"{_digits(each.value)} ms {word}" for each, word in shown)
-        how += f"; there is one limit for both directions, of {both} the longer"
+        how += f"; one limit for both directions, the longer of {both}"
         reasons.append(f"packets waited {both}, and there is one limit for both directions")
     if reasons:
         end = high if best.at_least else value

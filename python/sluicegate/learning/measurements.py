@@ -35,7 +35,7 @@ from ..design.access_line import DATA, PACKET, ip_rate
 UDP_HEADERS = 28
 """Bytes of the headers of a datagram."""
 
-GIVEN, LEAST_OF_PING = "given", "the least of ping"
+GIVEN, LEAST_OF_PING = "given", "ping's shortest time"
 """Of readings: what stands for the file where a person gave it by hand, and how a round trip follows from `ping`."""
 
 DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", "queue up", "queue"
@@ -148,7 +148,7 @@ def read(
     for each in pings:
         done.readings.append(Reading(RTT, each.least, each.file, LEAST_OF_PING))
         if each.longest - least > LEAST_WAIT_MS:
-            said = "the longest of ping less the least" + ("" if each.least == least else " of all logs")
+            said = "ping's longest time minus the shortest" + ("" if each.least == least else " of all logs")
             alone = not each.waits(least)
             done.readings.append(
                 Reading(each.waiting, each.longest - least, each.file, said, at_least=True, alone=alone)
@@ -186,7 +186,7 @@ def _read(path: Path, name: str) -> Found:
                 raise _core.ScenarioError(f"{path}: {why}") from None
         if text.lstrip()[:1] in ("{", "["):
             raise _core.ScenarioError(
-                f"{path}: is JSON that is cut or damaged: line {error.lineno}, {error.msg}"
+                f"{path}: is truncated or damaged JSON: line {error.lineno}, {error.msg}"
             ) from None
         raise _core.ScenarioError(
             f"{path}: is no capture, and no result of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc or networkQuality -c"
@@ -274,10 +274,10 @@ def _iperf3(document: Mapping[str, Any], file: str) -> Found:
     trips = [each["sender"] for each in end["streams"] if each.get("sender", {}).get("min_rtt")]
     if trips:
         least, most = min(each["min_rtt"] for each in trips) / 1e3, max(each["max_rtt"] for each in trips) / 1e3
-        yield Reading(RTT, least, file, "the least round trip of iperf3's sender")
+        yield Reading(RTT, least, file, "the shortest round trip of iperf3's sender")
         if most - least > LEAST_WAIT_MS:
             yield Reading(QUEUE if test.get("bidir") else QUEUE_UP, most - least, file,
-                          "the longest round trip of iperf3's sender less the least")  # fmt: skip
+                          "the longest round trip of iperf3's sender minus the shortest")  # fmt: skip
 
 
 # Flent --------------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def _flent(document: Mapping[str, Any], file: str) -> Found:
     trips = [value for values in pings.values() for value in values if value is not None]
     if not trips:
         return
-    yield Reading(RTT, min(trips), file, "the least ping of Flent")
+    yield Reading(RTT, min(trips), file, "Flent's shortest ping")
     if not busy:
         return
     first, last = min(busy), max(busy)
@@ -306,14 +306,14 @@ def _flent(document: Mapping[str, Any], file: str) -> Found:
     both = bool(there[DOWN]) and bool(there[UP])
     loaded = QUEUE if both else QUEUE_DOWN if there[DOWN] else QUEUE_UP
     if under and (wait := statistics.median(under) - min(trips)) > LEAST_WAIT_MS:
-        yield Reading(loaded, wait, file, "Flent's pings under load, median, less the least")
+        yield Reading(loaded, wait, file, "median of Flent's pings under load minus the shortest")
     # Of UDP pings the ways are known apart, where both hosts have one clock.
     for key, quantity in (("owd_down", QUEUE_DOWN), ("owd_up", QUEUE_UP)):
         ways = [
             row[key] for name in pings for row in document["raw_values"].get(name) or () if row.get(key) is not None
         ]
         if both and ways and (wait := statistics.median(ways) - min(ways)) > LEAST_WAIT_MS:
-            yield Reading(quantity, wait, file, "Flent's one-way delays, median, less the least")
+            yield Reading(quantity, wait, file, "median of Flent's one-way delays minus the shortest")
 
 
 def _sum_of(results: Mapping[str, Any], word: str) -> list[float | None]:
@@ -333,12 +333,12 @@ def _sum_of(results: Mapping[str, Any], word: str) -> list[float | None]:
 
 def _irtt(document: Mapping[str, Any], file: str) -> Found:
     stats = document["stats"]
-    yield Reading(RTT, stats["rtt"]["min"] / 1e6, file, "the least round trip of irtt")
+    yield Reading(RTT, stats["rtt"]["min"] / 1e6, file, "irtt's shortest round trip")
     for key, quantity in (("receive_delay", QUEUE_DOWN), ("send_delay", QUEUE_UP)):
         trips = [each["delay"] for each in document.get("round_trips") or () if each.get("delay")]
         ways = sorted(each[key.removesuffix("_delay")] for each in trips if key.removesuffix("_delay") in each)
         if len(ways) >= 20 and (wait := (ways[len(ways) * 95 // 100] - ways[0]) / 1e6) > LEAST_WAIT_MS:
-            yield Reading(quantity, wait, file, "irtt's one-way delays, p95 less the least", at_least=True)
+            yield Reading(quantity, wait, file, "p95 of irtt's one-way delays minus the shortest", at_least=True)
 
 
 # tc -----------------------------------------------------------------------------------------------------------------

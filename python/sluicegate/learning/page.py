@@ -31,8 +31,8 @@ CELLS: dict[str, Callable[[Met], str]] = {
 """What a row shows."""
 
 NOTE = (
-    "Groups are named by ports, DSCP and behaviour. The simulation begins with empty queues and new connections; what "
-    "is compared is what follows its warm-up."
+    "Groups are named by ports, DSCP and behaviour. The simulation begins with empty queues and new connections; the "
+    "comparison begins after its warm-up."
 )
 
 
@@ -162,7 +162,7 @@ def lines(sides: Sequence[Side]) -> list[str]:
     first = sides[0].groups[ALL]
     return [
         f"{side.label}: throughput {side.groups[ALL].throughput_bps / first.throughput_bps - 1:+.1%}, mean wait "
-        f"{side.groups[ALL].wait_ms[0]:.1f} ms beside {first.wait_ms[0]:.1f}, "
+        f"{side.groups[ALL].wait_ms[0]:.1f} ms instead of {first.wait_ms[0]:.1f}, "
         f"distance of waits {distance(sides[0], side):.2f}"
         for side in sides[1:]
     ]

@@ -46,7 +46,7 @@ class Sides:
         sides = np.fromiter((UNKNOWN if one == other else one for one, other in both), np.int8, len(sources))
         if first and (sides == UNKNOWN).all():
             raise _core.ScenarioError(
-                "which side of the link is inside cannot be told from the addresses: say it with --inside, such as "
+                "which side of the link is inside does not follow from the addresses: give --inside, such as "
                 "--inside 192.168.0.0/16"
             )
         return sides

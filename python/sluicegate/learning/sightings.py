@@ -156,9 +156,11 @@ class Sightings:
         if batch is None:
             source.ended = True
             if source.reader.damage is not None:
-                self.remarks.append(f"{source.path}: {source.reader.damage}; what comes before is learnt from")
+                self.remarks.append(f"{source.path}: {source.reader.damage}; only what comes before is used")
             if not source.reader.times_kept:
-                self.remarks.append(f"{source.path}: times leap, or are out of order: delays are those of no network")
+                self.remarks.append(
+                    f"{source.path}: times jump, or are out of order: delays are not those of a network"
+                )
             if not source.taken:
                 raise _core.ScenarioError(f"{source.path}: holds no packet of IP that can be told apart")
             return

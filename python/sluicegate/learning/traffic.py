@@ -241,7 +241,7 @@ def _said(rows: pl.DataFrame, told: dict[int, Control], marks: dict[int, int]) -
     known = [told[flow] for flow in flows if flow in told]
     said = f"{rows.height} connections, {int(rows['data'].sum()) / 1e6:.1f} MB in all"
     if known:
-        said += f"; {sum(each.again for each in known)} segments sent again"
+        said += f"; {sum(each.again for each in known)} segments retransmitted"
     if rows["ecn"][0]:
         said += f"; ECN, {sum(marks.get(flow, 0) for flow in flows)} packets marked"
     named = [each for each in known if each.said]
