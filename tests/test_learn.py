@@ -397,7 +397,7 @@ def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> N
 def test_bad_input_is_answered(tmp_path: Path) -> None:
     text = f'[network]\nrate = "10 Mbit/s"\ndelay = "10 ms"\n{FLOWS}'.replace("10 s", "2 s")
     files = captured(tmp_path, text)
-    with pytest.raises(sg.ScenarioError, match="say it with --inside"):
+    with pytest.raises(sg.ScenarioError, match="give --inside"):
         learn(files)
     with pytest.raises(sg.ScenarioError, match='inside = "home": an address or a prefix'):
         learn(files, inside=["home"])
