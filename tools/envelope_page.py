@@ -127,10 +127,11 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
     yield f"\n{decades()}"
     yield "\n### Beside a calculation\n"
     yield (
-        "Values in packets that are the same for all links, and what follows from them. *Held at*: ten flows keep the "
-        "queue there, and the promise ends where that takes 400 ms. *Drops from*: nothing is dropped before the queue "
-        "is so long. A flow alone comes in bursts of a millisecond of 1.2 times its rate, and falls behind where one "
-        "burst is as long. Where a discipline or a column is missing, its edge does not follow from one value.\n"
+        "Some values in packets are the same for all links, and edges follow from them. *Held at*: ten flows keep the "
+        "queue at this length, and the promise ends at the rate where it takes 400 ms. *Drops from*: the discipline "
+        "drops nothing before the queue is so long. A single flow sends bursts of a millisecond of 1.2 times its rate; "
+        "it falls behind at the rate where one burst has this length. If a discipline or a column is missing, its edge "
+        "does not follow from one value.\n"
     )
     yield from table(by_hand())
     yield "\n### What is promised\n"

@@ -31,20 +31,20 @@ APART = 1.5
 of ten disciplines under ten flows lay within a factor of 1.3, but for CHOKe's upper, 1.5, and BLUE's lower one, 2.3."""
 
 ENDS = (
-    "≤ and ≥: as far as was measured. –: nowhere. *: the longest of several ranges; the promise is kept in others, "
-    "too, but not in between."
+    "≤ and ≥: the range goes at least as far as was measured. –: nowhere. *: the longest of several ranges; the "
+    "promise is kept in the others, too, but not in between."
 )
 
 MOVED = (
-    "Rates between which the promise is kept, with the parameter as it is, halved and doubled, and all else as it is. "
+    "Rates between which the promise is kept: with the value of the parameter, half of it and twice of it. "
     f"“hardly”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move is known. "
-    f"A value that is derived from the link is halved and doubled from there. {ENDS} “rule”: the discipline does not "
-    "take such a value. These runs have fewer packets than those of the regions, so that their rates may differ from "
-    "the ones there, and faster links are not measured: compare along a row."
+    f"A value that follows from the link is halved and doubled from there. {ENDS} “rule”: the discipline does not "
+    "accept such a value. These runs have fewer packets than those of the regions, so their rates may differ, and the "
+    "fastest links are not measured: compare only along a row."
 )
 ASKED = (
-    "Rates between which the promise is kept, with one parameter at the value, and all else as it is. These runs have "
-    f"fewer packets than those of the regions, so that faster links are not measured. {ENDS}"
+    "Rates between which the promise is kept, if only this parameter has the value. These runs have fewer packets than "
+    f"those of the regions, so the fastest links are not measured. {ENDS}"
 )
 RAISED = "“raises”: the discipline raises an exception with that value, in the constructor or in a run."
 
