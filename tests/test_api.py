@@ -262,11 +262,29 @@ def test_progress_rises_and_its_exception_ends_the_run(small: Path) -> None:
     assert seen[0] < seen[-1]
 
 
+BRIEF = ["--set", "run.duration=2 s", "--set", "run.warmup=1 s"]
+
+
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, sluicegate, sluicegate.cli; print([m for m in sys.modules if m in sys.argv])"
     heavy = ["polars", "numpy", "scipy", "matplotlib", "sluicegate._core"]
     done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "unresponsive", *BRIEF],
+        ["compare", "unresponsive", *BRIEF, "--disciplines", "red,choke", "--seeds", "2"],
+        ["recommend", "unresponsive", *BRIEF, "--disciplines", "red,choke", "--seeds", "1"],
+        ["tc", "unresponsive", "--set", "queue.discipline=codel"],
+    ],
+)
+def test_a_command_that_draws_nothing_does_without_matplotlib(words: list[str]) -> None:
+    """It takes half a second to load."""
+    code = "import sys; sys.modules['matplotlib'] = None; from sluicegate.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.DEVNULL, check=True)
 
 
 def test_every_public_name_is_there() -> None:

@@ -42,6 +42,17 @@ def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None)
     return hint and f"; {hint}"
 
 
+def wrapped(label: str, width: int) -> str:
+    """The label of a discipline on several lines, broken before colons, where it is longer than `width`."""
+    lines = [""]
+    for index, part in enumerate(label.split(":")):
+        piece = f":{part}" if index else part
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
 def toml_text(value: object) -> str:
     """A value as an override takes it: a text as it is, anything else as JSON, which is TOML for such values."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..quantities import did_you_mean
+from ..quantities import did_you_mean, wrapped
 from ..stats import half_text, spread_text
 from . import real_packets
 from .common import (
@@ -268,7 +268,6 @@ def sides_table(comparison: Comparison, columns: Sequence[Column]) -> Table:
     from rich.text import Text
 
     from ..experiments.compare_page import half_of
-    from ..plot.comparison import wrapped
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("discipline", overflow="fold")
@@ -433,8 +432,6 @@ def _table(columns: Sequence[Column], rows: Sequence[tuple[str, list[str]]], sta
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
-
-    from ..plot.comparison import wrapped
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=starred)
     table.add_column("discipline", overflow="fold")

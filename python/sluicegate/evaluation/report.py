@@ -23,7 +23,6 @@ from ..reproduce import Choice, Drawing, Figure, Paper, Settings, Table
 from ..reproduce.figure import Made
 from ..reproduce.page import Report, alone, files, write_files
 from ..stats import interval
-from . import charts
 from .metrics import METRICS
 from .suite import DEFAULT, LINK, LINKS, Scenario, Suite, declared, marks
 
@@ -171,6 +170,8 @@ def _part(id_: str, title: str, caption: str, *, table: Table, words: str = "", 
 
 def _scenario(done: Outcome, scenario: Scenario) -> Made:
     """A scenario: description, drawing, what is best, and all its metrics."""
+    from . import charts
+
     table = _metrics(done, scenario)
     data = done.means.filter(pl.col("scenario") == scenario.id)
     drawing = Drawing(charts.draw(done, scenario), data, table, " ".join(_verdicts(done, scenario)))

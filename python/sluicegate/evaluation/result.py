@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..page import Table
 from ..reproduce import Settings
 from ..results.result_object import Frames, ResultObject, read_summary, read_table
-from . import charts, congestion_control, report, rfc7928
+from . import congestion_control, report, rfc7928
 from .outcome import Outcome
 from .suite import DRAWN_ONCE, TABLES
 
@@ -64,6 +64,8 @@ class Evaluation(Outcome, ResultObject):
 
     def plot(self, scenario: str | None = None) -> Figure:
         """The figure of a scenario, by its id (default: the first). Raises KeyError."""
+        from . import charts
+
         known = {each.id: each for each in self.scenarios}
         return charts.draw(self, known[scenario] if scenario is not None else self.scenarios[0])
 

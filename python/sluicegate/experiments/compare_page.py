@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..goals.measures import GROUP, LINK, SHARE, TOTAL, USUAL, Metric, column
 from ..page import Page, Section, Table
-from ..plot import comparison as figures
 from ..results.run_page import toml
 from ..stats import half_text, spread_text
+
+if TYPE_CHECKING:
+    from ..plot import comparison as figures
+
+    class Comparison(figures.Comparison, Protocol):
+        """What a page takes of an `experiments.compare.Comparison`."""
+
+        baseline: str
+        summary: dict[str, Any]
+        twins: dict[str, str]
+
+        def against(self, label: str) -> str: ...
+        def beside(self, discipline: str, metric: str) -> dict[str, Any]: ...
+        def remarks(self) -> list[str]: ...
+        def difference(self, discipline: str, metric: str) -> dict[str, Any]: ...
+        def best(self, name: str, metric: Metric) -> list[str]: ...
+
 
 BEST = "●"
 
 IDS = {"throughput": "all-flows"}
 """The section that a figure is in, where that has another name."""
-
-
-class Comparison(figures.Comparison, Protocol):
-    """What a page takes of an `experiments.compare.Comparison`."""
-
-    baseline: str
-    summary: dict[str, Any]
-    twins: dict[str, str]
-
-    def against(self, label: str) -> str: ...
-    def beside(self, discipline: str, metric: str) -> dict[str, Any]: ...
-    def remarks(self) -> list[str]: ...
-    def difference(self, discipline: str, metric: str) -> dict[str, Any]: ...
-    def best(self, name: str, metric: Metric) -> list[str]: ...
 
 
 def page(done: Comparison) -> Page:
@@ -59,13 +61,17 @@ def more(summary: Mapping[str, Any]) -> str:
 
 def notes(done: Comparison) -> list[str]:
     """What limits the page."""
-    if len(done.groups) <= figures.MOST_GROUPS:
+    from ..plot.comparison import MOST_GROUPS
+
+    if len(done.groups) <= MOST_GROUPS:
         return done.remarks()
-    return [*done.remarks(), f"Figures show the first {figures.MOST_GROUPS} of {len(done.groups)} groups."]
+    return [*done.remarks(), f"Figures show the first {MOST_GROUPS} of {len(done.groups)} groups."]
 
 
 def sections(done: Comparison) -> list[Section]:
     """All parts of the page."""
+    from ..plot import comparison as figures
+
     links = [(f"link {link}" if done.before(link) else "", _links(done, link)) for link in done.links]
     drops = [(f"link {link}" if done.before(link) else "", found) for link in done.links
              if (found := _drops(done, link)).rows]  # fmt: skip

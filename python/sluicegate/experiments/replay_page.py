@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..page import Page, Section, Table
-from ..plot import replay as figures
 from ..quantities import rate_unit
 from ..results.run_page import Row, fixed, made, ms, percent, ratio, reasons, toml
 
@@ -25,6 +24,8 @@ BESIDE = 20
 
 def page(summary: Mapping[str, Any], tables: Tables, names: Mapping[str, str], notes: Sequence[str]) -> Page:
     """The page. `names`: the discipline's name of each label. `notes`: what was odd about the capture."""
+    from ..plot import replay as figures
+
     flows_, links_ = tables["flows"], tables["links"]
     several = len(names) > 1
     sections = [Section("link", "The link", "Over the whole replay.", tables=[("", links(links_))], figure=(
@@ -73,6 +74,8 @@ def largest(flows: pl.DataFrame) -> list[str]:
     """The names of the largest flows by bytes, of several disciplines the same ones."""
     import polars as pl
 
+    from ..plot import replay as figures
+
     single = flows.filter(pl.col("kind") == "flow").unique("name", keep="first", maintain_order=True)
     return single.sort("arrivals_bytes", "flow", descending=[True, False])["name"].head(figures.MOST).to_list()
 
@@ -81,6 +84,8 @@ def flow_figure(flows: pl.DataFrame) -> Figure:
     """What the largest flows of one discipline met; of packets without a flow, where there are no others."""
     import polars as pl
 
+    from ..plot import replay as figures
+
     names = largest(flows) or flows["name"].head(figures.MOST).to_list()
     own = flows.filter(pl.col("name").is_in(names)).sort("arrivals_bytes", "flow", descending=[True, False])
     return figures.rows(own, own["name"].to_list())
@@ -88,6 +93,8 @@ def flow_figure(flows: pl.DataFrame) -> Figure:
 
 def links(table: pl.DataFrame) -> Table:
     """A row for each discipline: what the link did."""
+    from ..plot import replay as figures
+
     rows = [row | {"throughput_bps": bps} for row, bps in zip(table.to_dicts(), figures.throughput(table), strict=True)]
     unit, factor = rate_unit(max(row["throughput_bps"] for row in rows))
     columns: list[tuple[str, Callable[[Row], str]]] = [

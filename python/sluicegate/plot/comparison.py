@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 from numpy.typing import NDArray
 
+from ..quantities import wrapped
 from . import style as plot
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def styles(names: Mapping[str, str]) -> list[plot.Style]:
         used = {(each.color, mark) for each in taken for mark in (each.marker, each.line)}
         free = [look for look in looks if not used & {(look.color, look.marker), (look.color, look.line)}] or looks
         chosen = next((look for look in free if look.color not in colours), free[0])
-        taken.append(replace(chosen, label=wrapped(label)))
+        taken.append(replace(chosen, label=wrapped(label, LABEL)))
     return taken
 
 
@@ -317,19 +318,8 @@ def _side_by_side(comparison: Comparison, widths: tuple[float, float]) -> tuple[
 def _name_rows(axes: Axes, labels: Sequence[str]) -> None:
     """The labels of disciplines, the first on top."""
     axes.yaxis.set_major_locator(FixedLocator([float(row) for row in range(len(labels))]))
-    axes.set_yticklabels([wrapped(label) for label in labels])
+    axes.set_yticklabels([wrapped(label, LABEL) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
-
-
-def wrapped(label: str, width: int = LABEL) -> str:
-    """A label on several lines, broken before colons, when it is long."""
-    lines = [""]
-    for index, part in enumerate(label.split(":")):
-        piece = f":{part}" if index else part
-        if lines[-1] and len(lines[-1]) + len(piece) > width:
-            lines.append("")
-        lines[-1] += piece
-    return "\n".join(lines)
 
 
 def _offset(index: int, count: int) -> float:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from ..io import staged, write_json, write_parquet
 from ..page import environment as templates
 from ..page import inlined
-from ..plot import style as plot
 from ..quantities import uncertain
 from .claim import VERDICTS, Check, Verdict
 from .figure import Made, Paper
@@ -87,6 +86,8 @@ NO_CLAIMS = "all checks are of class reference: the paper omits inputs, so they 
 
 def write_files(report: Report, out: Path) -> None:
     """Write `report` into the folder `out`, whole or not at all; files of other names in it stay. Raises OSError."""
+    from ..plot import style as plot
+
     _, _, page_name, checks_name = files(report.only)
     with staged(out) as folder:
         (folder / "figures").mkdir()
@@ -113,6 +114,8 @@ def write_files(report: Report, out: Path) -> None:
 
 def alone(report: Report) -> str:
     """The page as one file that needs no other."""
+    from ..plot import style as plot
+
     drawings = {
         made.figure.id: inlined(plot.svg(made.drawing.drawn).decode(), made.figure.id, PIXELS)
         for made in report.figures if made.drawing is not None and made.drawing.drawn is not None

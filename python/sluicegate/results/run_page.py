@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from ..page import Page, Section, Table
-from ..plot import animation
-from ..plot import run as figures
-from ..plot.comparison import MOST_GROUPS
 from ..quantities import rate_digits, rate_unit, users_text
 from ..traffic import paths
 
@@ -46,6 +43,10 @@ CAPTIONS = {
 
 def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Page:
     """The page. `heavy`: the flows with a disproportionate share of marks and drops."""
+    from ..plot import animation
+    from ..plot import run as figures
+    from ..plot.comparison import MOST_GROUPS
+
     about, totals = summary["scenario"], summary["totals"]
     file = summary["scenario_file"]
     groups_, links_ = tables["groups"], tables["links"]
@@ -175,6 +176,8 @@ def varying(scenario: Mapping[str, Any]) -> set[str]:
 
 def reasons(table: pl.DataFrame, labels: Sequence[str], head: str) -> Table:
     """Packets lost by reason, and marked, a row for each of `labels`."""
+    from ..plot import run as figures
+
     found = figures.reasons(table)
     rows = [row | {"label": label} for row, label in zip(table.to_dicts(), labels, strict=True)]
     if not found and not table["marked_packets"].sum():

@@ -11,7 +11,6 @@ from ...envelopes import Edges, Envelope
 from ...envelopes.promises import BOUND, LATE_NS, PROMISES, TARGET, USED
 from ...page import Page, Section, Table
 from ...quantities import duration, no_further, rate_text, two
-from . import charts
 from .grid import FLOOD, PACKET, WINDOW
 from .regions import UNMOVED, Moved, Regions
 
@@ -51,6 +50,8 @@ RAISED = "“raises”: the discipline raises an exception with that value, in t
 
 def page(done: Regions) -> Page:
     """The page."""
+    from . import charts
+
     names = {each["label"]: each["name"] for each in done.summary["disciplines"]}
     promised = promises(names, done.summary["promise_ns"])
     sections = [
@@ -73,6 +74,8 @@ def page(done: Regions) -> Page:
 
 def _discipline(done: Regions, number: int, label: str) -> Section:
     """The heat maps of a discipline, and how its parameters move the region."""
+    from . import charts
+
     measured = done.cells.filter(pl.col("flood_share").is_not_null())["rtt_ns"].unique().sort()
     trips = ", ".join(duration(trip / 1e9) for trip in measured)
     flood = (

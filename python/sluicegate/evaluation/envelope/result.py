@@ -10,7 +10,7 @@ from ...envelopes import FILE
 from ...io import staged, write_json, write_parquet
 from ...page import Table
 from ...results.result_object import Frames, ResultObject, read_summary, read_table
-from . import charts, page
+from . import page
 from .regions import Regions
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Envelopes(Regions, ResultObject):
 
     def plot(self, discipline: str | None = None) -> Figure:
         """The heat maps of a discipline, by its label (default: the first)."""
+        from . import charts
+
         return charts.maps(self, discipline or self.disciplines[0])
 
     def html(self) -> str:
