@@ -6,14 +6,15 @@ Where a small file system can be mounted, it is really full.
 
 from __future__ import annotations
 
-import os
 import resource
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM
+from conftest import PROGRAM, Program
 
 import sluicegate as sg
 from sluicegate.reproduce import Settings, reproduce
@@ -43,32 +44,32 @@ def told(done: subprocess.CompletedProcess[str], place: Path, cause: str) -> Non
     assert done.stderr == f"error: {place}: {cause}\n"
 
 
+@contextmanager
+def full() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_result_that_does_not_fit_is_told_and_nothing_is_left(command: str, tmp_path: Path) -> None:
+def test_a_result_that_does_not_fit_is_told_and_nothing_is_left(
+    command: str, tmp_path: Path, sluicegate: Program
+) -> None:
     words, place = COMMANDS[command]
-    environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "matplotlib")}  # its fonts are looked up beforehand
-    (tmp_path / "matplotlib").mkdir()
-    (tmp_path / "here").mkdir()
-    if command in ("run", "compare", "sweep", "replay", "a replayed capture", "theory"):
-        subprocess.run([PROGRAM, *words], cwd=tmp_path, check=True, capture_output=True, env=environment)
-    done = subprocess.run(
-        [PROGRAM, *words], cwd=tmp_path / "here", capture_output=True, encoding="utf-8", env=environment,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
-    )  # fmt: skip
+    with full():
+        done = sluicegate(*words)
     cause = "disk I/O error" if command in ("compare", "sweep") else "File too large"
-    told(done, tmp_path / "here" / place, cause)
-    assert list((tmp_path / "here").iterdir()) == []
+    told(done, tmp_path / place, cause)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     short = Settings(seeds=(4,), duration_s=10, warmup_s=2, sample_s=2)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(OSError, match="disk I/O error") as caught:
-            reproduce("choke1999", tmp_path / "out", settings=short)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with full(), pytest.raises(OSError, match="disk I/O error") as caught:
+        reproduce("choke1999", tmp_path / "out", settings=short)
     assert caught.value.filename == str(tmp_path / "out" / "runs.sqlite")
     assert list(tmp_path.iterdir()) == []
 
@@ -77,13 +78,8 @@ def test_an_old_result_stays_when_a_new_one_does_not_fit(tmp_path: Path) -> None
     run = sg.run("unresponsive", sets={"run.duration": "5 s", "run.warmup": "1 s"})
     run.write(tmp_path)
     old = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            run.write(tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with full(), pytest.raises(OSError, match="File too large"):
+        run.write(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
 
 
