@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import Program
 
 import sluicegate as sg
 from sluicegate import ScenarioError
@@ -29,34 +30,17 @@ METRICS = {"congestion_window": int, "ssthresh": int, "bytes_in_flight": int, "s
 
 # An entry of http is one flow, whatever its count, so the flows are 1, 2 and 3.
 MIXED = """
-[network]
-rate = "5 Mbit/s"
-delay = "5 ms"
-[run]
-duration = "2 s"
-warmup = "0 s"
-packets = 20000
-[queue]
-discipline = "codel"
-[[flows]]
-kind = "http"
-name = "web"
-count = 5
-[[flows]]
-kind = "tcp"
-[[flows]]
-kind = "udp"
-rate = "64 kbit/s"
+network = { rate = "5 Mbit/s", delay = "5 ms" }
+queue = { discipline = "codel" }
+flows = [{ kind = "http", name = "web", count = 5 }, { kind = "tcp" }, { kind = "udp", rate = "64 kbit/s" }]
+run = { duration = "2 s", warmup = "0 s", packets = 20000 }
 """
 
 # The first flow crosses a link that is not under study alone.
 LINKS = """
-[run]
-duration = "2 s"
-warmup = "0 s"
-packets = 20000
-[queue]
-discipline = "codel"
+queue = { discipline = "codel" }
+flows = [{ kind = "tcp", name = "near", path = ["edge"] }, { kind = "tcp", name = "far", path = ["edge", "core"] }]
+run = { duration = "2 s", warmup = "0 s", packets = 20000 }
 [[network.links]]
 name = "edge"
 from = "a"
@@ -71,26 +55,12 @@ from = "b"
 to = "c"
 rate = "5 Mbit/s"
 delay = "5 ms"
-[[flows]]
-kind = "tcp"
-name = "near"
-path = ["edge"]
-[[flows]]
-kind = "tcp"
-name = "far"
-path = ["edge", "core"]
 """
 
 
 @pytest.fixture(scope="module")
 def run() -> sg.Run:
     return sg.run("two_way", sets=SETS)
-
-
-def command(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sluicegate", "run", *words], cwd=folder, capture_output=True, encoding="utf-8"
-    )
 
 
 # --- qlog --------------------------------------------------------------------------------------
@@ -277,18 +247,10 @@ def test_flent_has_the_streams_and_what_it_computes_of_them(run: sg.Run, tmp_pat
 def test_flent_opens_the_file_and_plots_it(tmp_path: Path, direction: str, test: str) -> None:
     pytest.importorskip("flent", reason="Flent from PyPI, of the development requirements")
     text = f"""
-    [network]
-    rate = "10 Mbit/s"
-    delay = "5 ms"
-    [run]
-    duration = "12 s"
-    warmup = "0 s"
-    [queue]
-    discipline = "codel"
-    [[flows]]
-    kind = "tcp"
-    count = 2
-    direction = "{direction}"
+    network = {{ rate = "10 Mbit/s", delay = "5 ms" }}
+    queue = {{ discipline = "codel" }}
+    flows = [{{ kind = "tcp", count = 2, direction = "{direction}" }}]
+    run = {{ duration = "12 s", warmup = "0 s" }}
     """
     run = sg.run(text)
     file = run.to_flent(tmp_path / "a.flent.gz")
@@ -393,10 +355,11 @@ def test_a_time_sequence_needs_a_stream_at_a_link_under_study(run: sg.Run) -> No
 
 
 @pytest.mark.drawn
-def test_the_command_writes_them_all(run: sg.Run, tmp_path: Path) -> None:
+def test_the_command_writes_them_all(run: sg.Run, tmp_path: Path, sluicegate: Program) -> None:
     sets = [word for key, value in SETS.items() for word in ("--set", f"{key}={value}")]
-    done = command("two_way", *sets, "-q", "-o", "out", "--flent", "a.flent.gz", "--qlog", "1=a.sqlog", "--qlog", "2",
-                   "--time-sequence", "1=a.svg", "--time-sequence", "2", folder=tmp_path)  # fmt: skip
+    asked = ["--flent", "a.flent.gz", "--qlog", "1=a.sqlog", "--qlog", "2"]
+    asked += ["--time-sequence", "1=a.svg", "--time-sequence", "2"]
+    done = sluicegate("run", "two_way", *sets, "-q", "-o", "out", *asked)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.sqlog").read_bytes() == run.to_qlog(1, tmp_path / "b.sqlog").read_bytes()
     assert (tmp_path / "out/flow-2.sqlog").read_bytes() == run.to_qlog(2, tmp_path / "b.sqlog").read_bytes()
@@ -406,10 +369,10 @@ def test_the_command_writes_them_all(run: sg.Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.drawn
-def test_the_command_of_the_manual_is_right(tmp_path: Path) -> None:
+def test_the_command_of_the_manual_is_right(tmp_path: Path, sluicegate: Program) -> None:
     page = Path(__file__).parents[1].joinpath("docs/results.md").read_text("utf-8")
     [line] = [line for line in page.splitlines() if line.startswith("sluicegate run two_way ")]
-    done = command(*shlex.split(line)[2:], "--set", "run.duration=6 s", "--set", "run.warmup=1 s", folder=tmp_path)
+    done = sluicegate("run", *shlex.split(line)[2:], "--set", "run.duration=6 s", "--set", "run.warmup=1 s")
     assert done.returncode == 0, done.stderr
     assert {file.name for file in tmp_path.iterdir()} == {"run.flent.gz", "flow.sqlog", "flow.svg"}
 
@@ -435,8 +398,10 @@ def test_the_command_of_the_manual_is_right(tmp_path: Path) -> None:
         (["--flent", "/proc/a.flent.gz"], "/proc"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_the_run(tmp_path: Path, words: list[str], told: str) -> None:
-    done = command("two_way", *words, folder=tmp_path)
+def test_what_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, words: list[str], told: str, sluicegate: Program
+) -> None:
+    done = sluicegate("run", "two_way", *words)
     assert done.returncode == 2
     assert told in done.stderr
     assert not list(tmp_path.iterdir())
@@ -453,10 +418,12 @@ def test_what_cannot_be_written_is_refused_before_the_run(tmp_path: Path, words:
         ("near", "near: its data cross no link under study, only link edge; one of them needs managed = true"),
     ],
 )
-def test_a_flow_that_cannot_be_drawn_is_refused_before_the_run(tmp_path: Path, flow: str, told: str) -> None:
+def test_a_flow_that_cannot_be_drawn_is_refused_before_the_run(
+    tmp_path: Path, flow: str, told: str, sluicegate: Program
+) -> None:
     tmp_path.joinpath("a.toml").write_text(LINKS if flow == "near" else MIXED)
     for words in ([f"{flow}=a.svg"], [flow, "-o", "out"]):
-        done = command("a.toml", "--set", "run.duration=100000 s", "--time-sequence", *words, folder=tmp_path)
+        done = sluicegate("run", "a.toml", "--set", "run.duration=100000 s", "--time-sequence", *words)
         assert done.returncode == 2
         assert f"error: --time-sequence {told}" in done.stderr
         assert [file.name for file in tmp_path.iterdir()] == ["a.toml"]
@@ -490,19 +457,19 @@ def test_a_flow_that_cannot_be_drawn_is_refused_before_the_run(tmp_path: Path, f
         ),
     ],
 )
-def test_no_file_is_written_twice(tmp_path: Path, words: list[str], told: str) -> None:
+def test_no_file_is_written_twice(tmp_path: Path, words: list[str], told: str, sluicegate: Program) -> None:
     tmp_path.joinpath("link").symlink_to("out")
     here = str(tmp_path.resolve())
-    done = command("choke1999", "-o", "out", *(word.replace("{}", here) for word in words), folder=tmp_path)
+    done = sluicegate("run", "choke1999", "-o", "out", *(word.replace("{}", here) for word in words))
     assert done.returncode == 2
     assert told.replace("{}", here) in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["link"]
 
 
-def test_figures_have_the_form_of_their_name(tmp_path: Path) -> None:
+def test_figures_have_the_form_of_their_name(tmp_path: Path, sluicegate: Program) -> None:
     tmp_path.joinpath("a.toml").write_text(MIXED)
     asked = [word for name in ("a.png", "a.pdf", "b.png", "b.pdf") for word in ("--time-sequence", f"2={name}")]
-    done = command("a.toml", "-q", *asked, folder=tmp_path)
+    done = sluicegate("run", "a.toml", "-q", *asked)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
