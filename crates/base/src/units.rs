@@ -157,6 +157,8 @@ impl Rate {
 #[derive(Clone, Debug)]
 pub struct SendTime {
     rate: Rate,
+    /// How long a byte takes, if that is a whole number of nanoseconds; else zero.
+    byte: u64,
     /// The length of the last packet that began on a whole nanosecond, the time that it took and what that left over.
     bytes: u64,
     time: Span,
@@ -167,13 +169,20 @@ impl SendTime {
     /// At this rate.
     #[must_use]
     pub fn new(rate: Rate) -> SendTime {
-        SendTime { rate, bytes: 0, time: rate.time_of(0), remainder: 0 }
+        let mut left = 0;
+        let byte = rate.time_to_send(1, &mut left).0;
+        let byte = if left == 0 && rate.0 > 0 { byte } else { 0 };
+        SendTime { rate, byte, bytes: 0, time: rate.time_of(0), remainder: 0 }
     }
 
     /// The time to send `bytes` after others that have left so much over, and what is left over then: see
     /// [`Rate::time_to_send`].
     #[inline(always)]
     pub fn after(&mut self, remainder: u64, bytes: u64) -> (Span, u64) {
+        if self.byte > 0 {
+            // What was left over is less than a nanosecond, and stays.
+            return (Span(bytes.saturating_mul(self.byte)), remainder);
+        }
         if remainder != 0 || bytes != self.bytes {
             return self.divide(remainder, bytes);
         }
@@ -343,13 +352,14 @@ mod tests {
 
     #[test]
     fn a_transmitter_takes_the_same_times() {
-        let (rate, mut left) = (Rate(7_000_000), 0);
-        let mut transmitter = Transmitter::new(rate);
-        for bytes in [1500, 1500, 40, 1500, 40, 40, 1, 65535, 65535] {
-            assert_eq!(transmitter.send(bytes), rate.time_to_send(bytes, &mut left));
+        for rate in [7_000_000, 8_000_000, 1_000_000_000, 1, 16_000_000_000, u64::MAX].map(Rate) {
+            let (mut transmitter, mut left) = (Transmitter::new(rate), 0);
+            for bytes in [1500, 1500, 40, 1500, 40, 40, 1, 65535, 65535, 3_000_000_000, u64::MAX] {
+                assert_eq!(transmitter.send(bytes), rate.time_to_send(bytes, &mut left), "{rate}: {bytes}");
+            }
+            transmitter.rest();
+            assert_eq!(transmitter.send(1500), rate.time_of(1500));
         }
-        transmitter.rest();
-        assert_eq!(transmitter.send(1500), rate.time_of(1500));
     }
 
     /// 8·10⁹ times 2.3 GB is 2⁶⁴.
