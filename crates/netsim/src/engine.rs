@@ -253,12 +253,13 @@ impl Engine {
     }
 
     /// The same of one that comes before many that wait already, anywhere among them.
-    #[inline(always)]
+    #[inline(never)]
     pub fn push_packet_between(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         if event == PacketEvent::Crossing {
             self.hold(time);
         }
-        self.push_aside(time, Event::Packet(event, packet), owner.into());
+        let class = class_at(1 + event as u64);
+        self.put(time, order(class, owner.into()), Event::Packet(event, packet));
     }
 
     /// Adds any event but a port's, of this flow, user or end of a connection.
@@ -267,8 +268,14 @@ impl Engine {
     }
 
     fn push_aside(&mut self, time: Time, event: Event, owner: u64) {
+        self.put(time, order(event.class(), owner), event);
+    }
+
+    /// Adds an event to the wheel.
+    #[inline(always)]
+    fn put(&mut self, time: Time, order: u64, event: Event) {
         self.added += 1;
-        self.wheel.put(Entry::new(time.0, order(event.class(), owner), self.added, event));
+        self.wheel.put(Entry::new(time.0, order, self.added, event));
         self.aside = self.aside.min(self.wheel.bound());
     }
 
@@ -384,7 +391,7 @@ impl Engine {
     fn pop_aside(&mut self, first: u64, until: Time) -> Option<Event> {
         let (time, at) = (first >> CLASS_BITS, (first % (1 << CLASS_BITS)) as usize);
         let (last, turn) = (time.min(until.0), self.timers.begins());
-        let Some(head) = self.wheel.head(last).filter(|head| head.time < turn) else {
+        if !self.wheel.reaches(last.min(turn - 1)) {
             self.find_aside();
             if turn > last {
                 return None;
@@ -392,22 +399,28 @@ impl Engine {
             self.now = Time(turn);
             self.spent += 1;
             return Some(Event::Timers);
-        };
-        if head.time == time {
-            let first = match at {
-                0 => order(PORTS, self.ports.first_at().into()),
-                _ => order(class_at(at as u64), self.lanes[at - 1].owner()),
-            };
-            if first < head.order || (first == head.order && at > 0 && self.lanes[at - 1].is_older(head.added)) {
-                self.find_aside();
-                return None;
-            }
         }
-        self.now = Time(head.time);
+        let first_aside = self.wheel.bound();
+        if first_aside == time && self.is_before_aside(at) {
+            self.find_aside();
+            return None;
+        }
+        self.now = Time(first_aside);
         self.spent += 1;
         let event = self.wheel.pop();
         self.find_aside();
         Some(event)
+    }
+
+    /// Whether what comes first at a port or in a lane comes before the wheel's first event, which has the same time.
+    #[cold]
+    fn is_before_aside(&self, at: usize) -> bool {
+        let first = match at {
+            0 => order(PORTS, self.ports.first_at().into()),
+            _ => order(class_at(at as u64), self.lanes[at - 1].owner()),
+        };
+        let is_older = |added| at > 0 && self.lanes[at - 1].is_older(added);
+        self.wheel.head().is_some_and(|head| first < head.order || (first == head.order && is_older(head.added)))
     }
 
     /// Nothing more happens before `time`: that is the present.

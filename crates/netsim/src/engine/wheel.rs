@@ -90,8 +90,8 @@ pub struct Wheel {
     mask: u64,
     /// The number of the present bucket, counted from time zero.
     bucket: u64,
-    /// Its entries, the first at the end, and those that were added when there were more than a few.
-    present: Vec<Entry>,
+    /// Its entries, the first at the end: the time and the place of each; and those that were added when there were more than a few.
+    present: Vec<(u64, u32)>,
     added: BinaryHeap<Entry>,
     /// The buckets, 64 by 64.
     wheel: Box<[Buckets]>,
@@ -99,9 +99,51 @@ pub struct Wheel {
     later: BTreeMap<u64, u32>,
     /// The bucket with which the first of those turns begins.
     later_bucket: u64,
-    /// The places of all lists, and the list of those that are free.
-    places: Vec<Entry>,
+    /// Where those of all lists and of the present bucket are.
+    places: Places,
+}
+
+/// Entries, each in a numbered place that is used again.
+#[derive(Debug)]
+struct Places {
+    all: Vec<Entry>,
+    /// The list of those that are free.
     free: u32,
+}
+
+impl Places {
+    /// A place for an entry.
+    #[inline(always)]
+    fn keep(&mut self, entry: Entry) -> u32 {
+        let place = self.free;
+        match self.all.get_mut(place as usize) {
+            Some(vacant) => {
+                self.free = vacant.next;
+                *vacant = entry;
+            }
+            None => return self.add(entry),
+        }
+        place
+    }
+
+    #[cold]
+    fn add(&mut self, entry: Entry) -> u32 {
+        self.all.push(entry);
+        self.all.len() as u32 - 1
+    }
+
+    fn at(&self, place: u32) -> &Entry {
+        &self.all[place as usize]
+    }
+
+    /// Takes an entry out of its place.
+    #[inline(always)]
+    fn take(&mut self, place: u32) -> Entry {
+        let entry = &mut self.all[place as usize];
+        let taken = *entry;
+        entry.next = replace(&mut self.free, place);
+        taken
+    }
 }
 
 impl Wheel {
@@ -124,8 +166,7 @@ impl Wheel {
             wheel: vec![Buckets { filled: 0, first: [NONE; 64] }; (buckets / 64) as usize].into(),
             later: BTreeMap::new(),
             later_bucket: NEVER,
-            places: Vec::new(),
-            free: NONE,
+            places: Places { all: Vec::new(), free: NONE },
         }
     }
 
@@ -136,7 +177,7 @@ impl Wheel {
     }
 
     /// Adds an entry.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, entry: Entry) {
         let bucket = entry.time >> self.shift;
         // Not for the present bucket, nor for the past, whose distance is enormous.
@@ -144,30 +185,10 @@ impl Wheel {
             return self.put_aside(entry);
         }
         self.bound = self.bound.min(bucket << self.shift);
-        let place = self.place(entry);
         let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
         buckets.filled |= 1 << (bucket % 64);
-        self.places[place as usize].next = replace(&mut buckets.first[(bucket % 64) as usize], place);
-    }
-
-    /// A place for an entry of a list.
-    #[inline(always)]
-    fn place(&mut self, entry: Entry) -> u32 {
-        let place = self.free;
-        match self.places.get_mut(place as usize) {
-            Some(vacant) => {
-                self.free = vacant.next;
-                *vacant = entry;
-            }
-            None => return self.add_place(entry),
-        }
-        place
-    }
-
-    #[cold]
-    fn add_place(&mut self, entry: Entry) -> u32 {
-        self.places.push(entry);
-        self.places.len() as u32 - 1
+        let first = &mut buckets.first[(bucket % 64) as usize];
+        *first = self.places.keep(Entry { next: *first, ..entry });
     }
 
     /// The first place of a bucket's list.
@@ -175,22 +196,16 @@ impl Wheel {
         &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
     }
 
-    /// Takes the first entry of a list, which is another one then; `None` at its end.
-    fn take(&mut self, list: &mut u32) -> Option<Entry> {
-        let place = self.places.get_mut(*list as usize)?;
-        let next = replace(&mut place.next, self.free);
-        self.free = replace(list, next);
-        Some(*place)
-    }
-
     /// Keeps an entry that has no place on the wheel.
+    #[inline(never)]
     fn put_aside(&mut self, entry: Entry) {
         let bucket = entry.time >> self.shift;
         if bucket <= self.bucket {
             self.bound = self.bound.min(entry.time);
             if self.present.len() < FEW && self.added.is_empty() {
-                let at = self.present.partition_point(|later| *later < entry);
-                self.present.insert(at, entry);
+                let at = self.present.partition_point(|(_, later)| *self.places.at(*later) < entry);
+                let place = self.places.keep(entry);
+                self.present.insert(at, (entry.time, place));
             } else {
                 self.added.push(entry);
             }
@@ -199,24 +214,27 @@ impl Wheel {
             self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
             self.bound = self.bound.min(self.later_bucket << self.shift);
             let next = self.later.get(&turn).copied().unwrap_or(NONE);
-            let place = self.place(Entry { next, ..entry });
+            let place = self.places.keep(Entry { next, ..entry });
             self.later.insert(turn, place);
         }
     }
 
-    /// The first entry, if it is no later than `until`; its bucket is open then.
+    /// Whether there is an entry no later than `until`; then [`bound`](Wheel::bound) is the first one's time.
     #[inline(always)]
-    pub fn head(&mut self, until: u64) -> Option<&Entry> {
+    pub fn reaches(&mut self, until: u64) -> bool {
         if self.present.is_empty() {
             self.open_until(until);
         }
-        if self.bound > until {
-            return None;
-        }
-        if self.added.is_empty() { self.present.last() } else { self.present.last().max(self.added.peek()) }
+        self.bound <= until
+    }
+
+    /// The first entry, whose bucket is open.
+    pub fn head(&self) -> Option<&Entry> {
+        self.present.last().map(|(_, place)| self.places.at(*place)).max(self.added.peek())
     }
 
     /// Opens the first bucket with entries, if there is one up to then and the present one has none.
+    #[inline(never)]
     fn open_until(&mut self, until: u64) {
         while self.bound <= until && self.bound < u64::MAX && self.present.is_empty() && self.added.is_empty() {
             self.open(self.bound >> self.shift);
@@ -224,25 +242,36 @@ impl Wheel {
         }
     }
 
-    /// Takes what [`head`](Wheel::head) has given.
+    /// Takes the first entry, which [`reaches`](Wheel::reaches) has found.
     #[inline(always)]
     pub fn pop(&mut self) -> Event {
-        let from_added = !self.added.is_empty() && self.added.peek() > self.present.last();
-        let entry = if from_added { self.added.pop() } else { self.present.pop() };
+        if !self.added.is_empty() {
+            return self.pop_either();
+        }
+        let (_, place) = self.present.pop().expect("an entry was there");
+        self.bound = self.present.last().map_or_else(|| self.next_start(), |(time, _)| *time);
+        self.places.take(place).event
+    }
+
+    /// The same where entries were added to the present bucket.
+    #[cold]
+    fn pop_either(&mut self) -> Event {
+        let present = self.present.last().map(|(_, place)| self.places.at(*place));
+        let entry = match self.added.peek() > present {
+            true => self.added.pop(),
+            false => self.present.pop().map(|(_, place)| self.places.take(place)),
+        };
         self.find_bound();
         entry.expect("an entry was there").event
     }
 
     /// Finds out what comes first.
-    #[inline(always)]
     fn find_bound(&mut self) {
-        let first =
-            if self.added.is_empty() { self.present.last() } else { self.present.last().max(self.added.peek()) };
-        self.bound = first.map_or_else(|| self.next_start(), |entry| entry.time);
+        self.bound = self.head().map_or_else(|| self.next_start(), |entry| entry.time);
     }
 
     /// The start of the first bucket, from the one after the present on, that is to be opened.
-    #[inline]
+    #[inline(never)]
     fn next_start(&self) -> u64 {
         match self.next_filled(self.bucket + 1).min(self.later_bucket) {
             NEVER => u64::MAX,
@@ -254,13 +283,17 @@ impl Wheel {
     fn open(&mut self, bucket: u64) {
         let mut list = replace(self.first(bucket), NONE);
         self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
-        while let Some(place) = self.places.get_mut(list as usize) {
-            self.present.push(*place);
-            let next = replace(&mut place.next, self.free);
-            self.free = replace(&mut list, next);
+        while list != NONE {
+            let entry = self.places.at(list);
+            self.present.push((entry.time, list));
+            list = entry.next;
         }
         if self.present.len() > 1 {
-            self.present.sort_unstable();
+            let places = &self.places;
+            self.present.sort_unstable_by(|(time, place), (other_time, other)| {
+                let ties = || places.at(*place).cmp(places.at(*other));
+                other_time.cmp(time).then_with(ties)
+            });
         }
         self.turn_to(bucket);
     }
@@ -279,7 +312,9 @@ impl Wheel {
         let Some((_, mut list)) = self.later.pop_first() else { return };
         let next = self.later.first_key_value();
         self.later_bucket = next.map_or(NEVER, |(turn, _)| turn << self.mask.count_ones());
-        while let Some(entry) = self.take(&mut list) {
+        while list != NONE {
+            let entry = self.places.take(list);
+            list = entry.next;
             self.put(entry);
         }
     }
