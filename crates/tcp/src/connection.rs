@@ -210,6 +210,7 @@ impl Connection {
     }
 
     /// The time that [`next_timer`](Connection::next_timer) named has come. Too early does no harm.
+    #[inline(always)]
     pub fn on_timer(&mut self, now: Time) {
         of_each!(self, end => end.on_timer(now));
     }

@@ -53,7 +53,7 @@ impl Endpoints {
     fn hear(&mut self, hears: Hears, place: u32, time: Time) {
         match hears {
             Hears::Next => self.acknowledge(place, time),
-            Hears::AfterTimers if self.expire(place, End::Sender, time) => self.acknowledge(place, time),
+            Hears::AfterTimers(first) if self.expire(place, End::Sender, first, time) => self.acknowledge(place, time),
             _ => self.network.push_delivery(place, time),
         }
     }
@@ -65,20 +65,22 @@ impl Endpoints {
         self.slots.get(packet.slot).hears_next(end, &packet.segment, time, self.horizon)
     }
 
-    /// Lets the timers of the end that a packet comes to at `time` expire that do so until then: their events will find nothing
-    /// to do. False when what it then sends takes an event: the packet is expected. They are armed as before: what the end
+    /// Lets the timers of the end that a packet comes to at `time` expire that do so until then, from the `first` on: their events
+    /// will find nothing to do. False when what it then sends takes an event: the packet is expected. They are armed as before: what the end
     /// hears then may put them off.
     #[inline(never)]
-    fn expire(&mut self, place: u32, end: End, time: Time) -> bool {
+    fn expire(&mut self, place: u32, end: End, first: Time, time: Time) -> bool {
         let at = self.network.packets.get(place).slot;
         let slot = self.slots.get(at);
-        while let Some(expiry) = slot.ends[end as usize].timer_until(time) {
+        let mut next = Some(first);
+        while let Some(expiry) = next {
             self.network.engine.evaluated();
             slot.ends[end as usize].on_timer(expiry);
             if !send_all(&mut self.network, &mut self.flows, slot, (at, end), (expiry, true), 0) {
                 slot.expected[end as usize] += 1;
                 return false;
             }
+            next = slot.ends[end as usize].timer_until(time);
         }
         true
     }
@@ -88,14 +90,14 @@ impl Endpoints {
     fn will_be_received(&mut self, place: u32, time: Time) {
         match self.hears_next(place, End::Receiver, time) {
             Hears::Next => self.receive(place, time),
-            Hears::AfterTimers => self.receive_after_timers(place, time),
+            Hears::AfterTimers(first) => self.receive_after_timers(place, first, time),
             Hears::Later => self.network.push_delivery(place, time),
         }
     }
 
     #[inline(never)]
-    fn receive_after_timers(&mut self, place: u32, time: Time) {
-        if self.expire(place, End::Receiver, time) {
+    fn receive_after_timers(&mut self, place: u32, first: Time, time: Time) {
+        if self.expire(place, End::Receiver, first, time) {
             return self.receive(place, time);
         }
         self.network.push_delivery(place, time);

@@ -195,8 +195,8 @@ impl Slots {
 pub enum Hears {
     /// It does.
     Next,
-    /// When timers of its own have expired.
-    AfterTimers,
+    /// When timers of its own have expired, the first of them then.
+    AfterTimers(Time),
     /// That is not known yet.
     Later,
 }
@@ -225,8 +225,7 @@ impl Slot {
                 End::Sender => time < self.stop && sender.will_only_send(time),
             }
         {
-            let timers = self.ends[end as usize].timer_until(time).is_some();
-            return if timers { Hears::AfterTimers } else { Hears::Next };
+            return self.ends[end as usize].timer_until(time).map_or(Hears::Next, Hears::AfterTimers);
         }
         self.expected[end as usize] += 1;
         Hears::Later

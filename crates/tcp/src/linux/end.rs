@@ -285,6 +285,7 @@ impl End {
     }
 
     /// The time that [`next_timer`](End::next_timer) named has come. Too early does no harm.
+    #[inline(always)]
     pub fn on_timer(&mut self, now: Time) {
         if !self.is_open() {
             self.call_again(now);

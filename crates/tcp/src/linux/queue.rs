@@ -248,18 +248,18 @@ impl Queue {
     #[inline(always)]
     pub fn report(&mut self, index: usize) {
         self.leave_order(index);
-        let packet = self.packets[index];
-        let mut tags = packet.tags;
-        if packet.has(Packet::LOST) {
+        let packet = &mut self.packets[index];
+        let before = *packet;
+        packet.tags |= Packet::SACKED | Packet::SAMPLED;
+        if before.has(Packet::LOST) {
             // It counts as reported instead.
+            packet.tags &= !(Packet::LOST | Packet::RESENT);
             self.lost_out -= 1;
-            self.forget_repair(packet);
-            tags &= !(Packet::LOST | Packet::RESENT);
+            self.forget_repair(before);
         } else {
             self.absent = self.absent.wrapping_add(1);
         }
-        self.packets[index].tags = tags | Packet::SACKED | Packet::SAMPLED;
-        self.marks.highest = self.marks.highest.max(packet.end());
+        self.marks.highest = self.marks.highest.max(before.end());
     }
 
     /// What repaired a packet, or repeated it, is no longer under way.
