@@ -44,6 +44,9 @@ DISCIPLINES = ("drop_tail", "red", "choke", "choke_linux", "dcn", "pie", "codel"
 DURATION_S, WARMUP_S = 28, 6
 JITTERS_US = range(110, 201, 10)
 """Packets of the simulations that real runs are compared with are late by up to so much."""
+PHASE_STEP_MS = 204.9
+"""By so much the clock of all hosts is ahead of what it was in the simulations before: the phase of ticks (4 ms), and of
+a wheel's buckets (32 and 256 ms), is drawn for each run of real hosts, too."""
 TRIES = 3
 
 QUEUE = {"limit": 300, "min_th": 30, "max_th": 60}
@@ -153,12 +156,17 @@ KEYS: list[Key] = [(mix, name, seed) for mix in MIXES for name in DISCIPLINES fo
 
 
 def scenario(mix: str, jitter_us: int = 0) -> str:
-    """The scenario of a mix; behind the link its packets are late by up to `jitter_us`."""
+    """The scenario of a mix. With `jitter_us` it is as on one machine: behind the link packets are late by up to so
+    much, and all hosts have one clock."""
     about = MIXES[mix]
+    flows = about.flows
+    if jitter_us:
+        phase_ms = PHASE_STEP_MS * JITTERS_US.index(jitter_us)
+        flows = flows.replace(", algorithm =", f', clock_phase = "{phase_ms:.1f} ms", algorithm =')
     queue = ", ".join(f"{key} = {value}" for key, value in QUEUE.items())
     return (
         f'network = {{ rate = "{about.rate} Mbit/s", delay = "{about.delay} ms", jitter = "{jitter_us / 1000} ms" }}\n'
-        f"queue = {{ {queue} }}\nflows = [\n{about.flows},\n]\n"
+        f"queue = {{ {queue} }}\nflows = [\n{flows},\n]\n"
         f'run = {{ duration = "{DURATION_S} s", warmup = "{WARMUP_S} s", series = false }}\n'
     )
 
