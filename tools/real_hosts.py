@@ -9,12 +9,12 @@ Real runs come from `compare --live`, one discipline and seed after another. Eac
 soon as it is there, so that the same command goes on where it was stopped. They go before all other programs of the
 machine; one that was late all the same is made again, `TRIES` times in all.
 
-They are compared with the mean of simulations whose packets are late by up to 0.2 ms, as those of real hosts are by
-0.09 ms in the median where processors sleep (docs/real-packets.md). A simulation without lateness is one draw: where
-hosts send by the clock, or drops come at even intervals, how packets lie to each other stays so for a whole run, and
-decides whose are dropped. Lateness draws that anew, as the machine does for real hosts. It adds 0.1 ms at most, a
-tenth of what is tolerated; where nothing hangs on a hair both give the same, and the page names the cells where they
-do not.
+They are compared with the mean of simulations that are as on one machine. All hosts have one clock, whose phase differs
+from one simulation to the next: the timers of a kernel expire at the same ticks, so that two retransmissions meet, and
+their packets lie to those of a steady sender as they did at the start. Packets are late by up to 0.2 ms. Both draw anew
+what otherwise stays the same for a whole run and decides whose packets are dropped. Lateness adds 0.1 ms at most, a
+tenth of what is tolerated. Where nothing hangs on a hair simulations without either give the same, and the page names
+the cells where they do not.
 tests/test_real_hosts.py makes some simulations of both kinds again.
 """
 
@@ -106,39 +106,17 @@ MIXES = {
 }
 LINK_SHOWN = ("utilisation", "queueing_delay")
 
-BUFFERS = (
-    "The buffers of sending sockets, which the kernel tunes and an application fills again as they drain; hosts here "
-    'have written 4 MiB before. With `--sysctl "net.ipv4.tcp_wmem=4096 4194304 4194304"` real hosts do as those here: '
-)
 REASONS: list[tuple[str, set[str], set[str], str]] = [
-    (
-        "bulk and calls", {"drop_tail"}, {"calls_loss_ratio"},
-        "The reason is not known. Real receivers acknowledge two segments at once a little more often (17 and 16 % of "
-        "the segments of a run), so that transfers send more in bursts, and the queue is less often full. Without the "
-        "backup, and without the transfers, simulation and real hosts agree. Neither packets and calls that are late "
-        "by up to 0.8 ms, nor a base round trip longer by 0.1 to 0.5 ms, timers a tick late, or the same ticks for all "
-        "hosts make a difference",
-    ),
-    (
-        "web", {"choke_linux"}, {"users_delay_p99_ns"},
-        "By chance: one of some 500 cells that are compared",
-    ),
+    ("web", {"choke"}, {"users_delay_p50_ns"}, "By chance: one of some 500 cells that are compared"),
     (
         "flood", {"fq_codel"},
         {"transfers_loss_ratio", "transfers_delay_p50_ns", "transfers_delay_p99_ns", "flood_delay_p50_ns",
          "queueing_delay_mean_ns"},
-        f"{BUFFERS}transfers lose 15.7 % with a median of 37.6 ms and a 99th percentile of 116.4 ms. "
+        "The buffers of sending sockets, which the kernel tunes and an application fills again as they drain; hosts "
+        'here have written 4 MiB before. With `--sysctl "net.ipv4.tcp_wmem=4096 4194304 4194304"` real hosts do as '
+        "those here: transfers lose 15.7 % with a median of 37.6 ms and a 99th percentile of 116.4 ms. "
         "Which part of filling them does it is not known: bursts that do not wait for more (`tcp_tso_should_defer`) do "
         "not",
-    ),
-    (
-        "flood", {"codel"}, {"transfers_loss_ratio", "transfers_delay_p50_ns", "queueing_delay_mean_ns"},
-        "The same reason. With that sysctl the transfers, 0.3 % of all packets, lose 70.5 %, with a median of 150 ms",
-    ),
-    (
-        "flood", {"cake"}, {"transfers_delay_p99_ns"},
-        "In simulations of which half of the timers fire a tick late, as the kernel's do on a processor that does not "
-        "count the ticks, it is 71.4 ms",
     ),
 ]  # fmt: skip
 """Why simulation and real hosts differ by more than `TOLERANCE` and more than chance explains: the mix, disciplines,
@@ -146,7 +124,7 @@ columns, and the reason. Each such cell has one, and no other."""
 
 Values = dict[str, float]
 Cell = dict[str, Any]
-"""Of a mix, a discipline and a seed: the values of a `simulation` without lateness and of the `real` run, and of the
+"""Of a mix, a discipline and a seed: the values of a `simulation` as other commands make it and of the `real` run, and of the
 latter `kernel`, the share of packets that were more than 1 ms `late`, and whether it `kept_up`. Without a seed: the
 `mean` of simulations with lateness over all seeds, and the standard deviation of those of one seed (`spread`). What a
 group without packets lacks is not there."""
@@ -204,7 +182,7 @@ def simulated(mix: str, discipline: str, seed: int) -> Values:
 
 
 def jittered(mix: str, discipline: str) -> Cell:
-    """The simulations whose packets are late."""
+    """The simulations that are as on one machine."""
     runs = [compared(mix, discipline, MIXES[mix].seeds, live=False, jitter_us=us).runs.to_dicts() for us in JITTERS_US]
     rows = [[values(mix, row) for row in each] for each in runs]
     mean, spread = {}, {}
@@ -298,7 +276,7 @@ class Difference:
 def difference(
     cells: dict[Key, Cell], mix: str, discipline: str, name: str, metric: Metric, kind: str = "real"
 ) -> Difference | None:
-    """Of the runs of a `kind`, `real` or `simulation` (without lateness), from the mean of simulations; None where a
+    """Of the runs of a `kind`, `real` or `simulation`, from the mean of simulations as on one machine; None where a
     run has no value. `chance` is three standard errors: of a mean over its seeds, and of one over `JITTERS_US`, too."""
     runs, late = [cells[mix, discipline, seed][kind] for seed in MIXES[mix].seeds], cells[mix, discipline, None]
     if name not in late["mean"] or any(name not in run for run in runs):
@@ -340,12 +318,12 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
     if late:
         yield f"The machine did not keep up in {len(late)} of {len(runs)} runs: {'; '.join(late)}."
     yield (
-        "\nPackets of real hosts leave 0.09 ms late in the median. For bulk and calls, processors were kept awake, as "
-        "`compare --live` now does: 1 µs late. In the column *simulation* packets are late by a "
-        f"random time, too, of up to {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of "
-        f"{len(JITTERS_US)} such simulations for each seed. Other commands simulate packets that are not late. If "
-        "lateness changes a result significantly, a line below the tables gives the result without it; hosts then send "
-        "by the clock, or drops come at even intervals."
+        "\nAs `compare --live` does, the measurement kept processors awake: packets of real hosts left 1 µs late in the "
+        "median. All hosts run in one kernel, so their timers expire at the same ticks. In the column *simulation* all "
+        "hosts share a clock, too (`clock_phase`), and packets are late by a random time of up to "
+        f"{JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of {len(JITTERS_US)} such simulations "
+        "for each seed, each with another phase. Other commands simulate hosts with a clock each, and packets that are "
+        "not late. If that changes a result significantly, a line below the tables gives their result."
     )
     yield (
         f"\nDifferences are taken before rounding. A difference above {TOLERANCE['ms']:g} ms or "
@@ -374,7 +352,7 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
 
 
 def single(cells: dict[Key, Cell], mix: str) -> Iterator[str]:
-    """Where simulations without lateness are not like those with it."""
+    """Where other commands' simulations are not like those as on one machine."""
     about, found = {name: metric for _, columns in shown(mix) for name, metric in columns}, []
     for of_mix, discipline, name in unexplained(cells, "simulation"):
         if of_mix == mix:
@@ -382,7 +360,7 @@ def single(cells: dict[Key, Cell], mix: str) -> Iterator[str]:
             assert each is not None
             found.append(f"`{discipline}`, {title(mix, name)} {each.other:.1f} (mean {each.simulation:.1f})")
     if found:
-        yield f"Without lateness: {'; '.join(found)}.\n"
+        yield f"As other commands simulate it: {'; '.join(found)}.\n"
 
 
 def heads(columns: list[tuple[str, Metric]]) -> Iterator[str]:
