@@ -131,7 +131,7 @@ def new(
     with staged_file(out) as target:
         Path(target).write_text(done.text, "utf-8")
     print(
-        f"{out}: written; its rates are those of speed tests, which seldom reach those of a contract\n"
+        f"{out}: written; its rates come from speed tests, which seldom reach the contract's rates\n"
         f"next: sluicegate run {out}\n"
         f"then: sluicegate recommend {out} --deployable linux --wan NAME\n"
         "NAME: the router's interface to the internet; `ip route get 9.9.9.9` on the router prints it after dev"
