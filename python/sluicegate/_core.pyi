@@ -7,7 +7,7 @@ from typing import Any, TypedDict, final
 from .custom.aqm import Maker
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be run: `file:line: key = value: rule`, and the nearest name where that helps.
+    """A scenario that cannot be run: `file:line: key = value: rule`, with the nearest name if that helps.
 
     >>> try:
     ...     sg.run("unresponsive", sets={"queue.limt": 100})
@@ -54,15 +54,15 @@ class Packet:
 
     @property
     def number(self) -> int:
-        """Its place in the order of arrival at this queue, from 1."""
+        """Its position in the order of arrival at this queue, from 1."""
     @property
     def arrival_ns(self) -> int:
         """When it arrived at this queue, in nanoseconds: it has waited for `ctx.now_ns - packet.arrival_ns`."""
     @property
     def flow(self) -> int:
-        """The number of its flow, as in results; of a group whose connections come and go (`http`, `connections`) that
-        of its connection, which no other connection and no flow of the run has. Negative for what travels back to the
-        flow's sender. In a replay the hash of its flow, the column `key`."""
+        """The number of its flow, as in results. If connections come and go in its group (`http`, `connections`), the
+        unique number of its connection. Negative for packets that travel back to the flow's sender. In a replay the
+        hash of its flow, the column `key`."""
     @property
     def bytes(self) -> int:
         """Its length in bytes, IP header included."""
@@ -71,13 +71,13 @@ class Packet:
         """Its ECN field as in the IP header: 0 not capable, 1 and 2 capable, 3 marked."""
     @property
     def header(self) -> Header | None:
-        """What the header of its TCP segment says; None for any other packet, in a replay, and with real packets."""
+        """The header of its TCP segment; None for any other packet, in a replay, and with real packets."""
     def mark(self) -> bool:
-        """Mark it; False when its transport is not capable, and the caller must then drop it instead."""
+        """Mark it; False when it is not ECN-capable: then drop it instead."""
 
 @final
 class Header:
-    """The header of a segment of TCP, in the words of the table `segments`.
+    """The header of a TCP segment, with the names of the table `segments`.
 
     >>> class LoseSyn(sg.Aqm):  # Drops the first SYN
     ...     def __init__(self):
@@ -112,14 +112,14 @@ class Header:
         """The ranges that it reports beyond that (SACK), a duplicate (D-SACK) first."""
     @property
     def window_bytes(self) -> int | None:
-        """The window that it offers; None where hosts do not change theirs."""
+        """Its advertised window; None if hosts do not change theirs."""
     @property
     def flags(self) -> frozenset[str]:
         """The names of its flags: SYN, FIN, PSH, ACK, ECE, CWR."""
 
 @final
 class Datagram:
-    """What an end written in Python sends, or gets.
+    """What an end in Python sends or receives.
 
     >>> sg.Datagram(b"hello", ecn=1).bytes
     33
@@ -139,7 +139,7 @@ class Datagram:
         """Its ECN field as in the IP header: 0 not capable, 1 and 2 capable, 3 marked."""
     @property
     def payload(self) -> builtins.bytes:
-        """What it carries; it may be empty, whatever the length."""
+        """Its content; may be empty, whatever the length."""
 
 @final
 class Ctx:
@@ -167,16 +167,16 @@ class Ctx:
         """The simulated time in nanoseconds since the start of the run."""
     @property
     def packets(self) -> int:
-        """How many packets are queued, the arriving one not counted."""
+        """How many packets are queued, without the arriving one."""
     @property
     def bytes(self) -> int:
-        """How many bytes are queued, the arriving packet not counted."""
+        """How many bytes are queued, without the arriving packet."""
     def random(self) -> float:
         """Uniform on [0, 1), from the discipline's own random stream."""
     def below(self, n: int) -> int:
         """Uniform on 0, 1, …, n − 1, from the same stream. Raises ValueError for 0."""
     def pow(self, x: float, y: float) -> float:
-        """x to the power y, with the same bits on every machine, which `**` and `math` do not promise."""
+        """x to the power y, with the same bits on every machine, unlike `**` and `math`."""
     def drop(self, packet: Packet, reason: str) -> None:
         """Drop a packet, the arriving one or any that is queued. Reasons: docs/reference/results-columns.md, drops_*.
 

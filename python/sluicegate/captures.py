@@ -50,8 +50,8 @@ class CaptureReader:
         on_jump: str = "error",
         flows: int = FLOWS,
     ) -> None:
-        """`columns`: those wanted, all by default. `batch`: packets in a table. `on_jump`: what to do where times leap,
-        as in a replay. `flows`: how many connections are told apart; packets of later ones have the number 0.
+        """`columns`: those wanted, all by default. `batch`: packets in a table. `on_jump`: what to do if times jump, as
+        in a replay. `flows`: how many connections are told apart; packets of later ones have the number 0.
 
         Raises `ScenarioError`, also while it is read, when the file is no capture, or its times leap; OSError when it
         cannot be read.
@@ -80,7 +80,7 @@ class CaptureReader:
         return self.flows_after(0)
 
     def flows_after(self, number: int, most: int | None = None) -> pl.DataFrame:
-        """The connections so far with numbers above this one, as in `flows`; so many at most."""
+        """The connections so far with numbers above this one, as in `flows`; at most `most` of them."""
         return _table(self._table.flows(number, *([] if most is None else [most])), None)
 
     @property
@@ -91,7 +91,7 @@ class CaptureReader:
 
     @property
     def times_kept(self) -> bool:
-        """Whether packets have the times that were recorded, but for a few."""
+        """Whether all but a few packets have their recorded times."""
         return self._table.about()["times_kept"]
 
     @property
@@ -104,10 +104,10 @@ class Capture:
     """What `read_capture` returns: a capture as tables.
 
     Attributes:
-        packets: A row for each packet, in the order of the file. Numbers that a packet does not have are null.
+        packets: A row for each packet, in the order of the file. Missing values are null.
         flows: A row for each connection, both directions together.
-        damage: Where and how the capture is damaged, and reading ended; None when it is not.
-        times_kept: Whether packets have the times that were recorded, but for a few.
+        damage: Where and how the capture is damaged, so that reading ended; None if it is not.
+        times_kept: Whether all but a few packets have their recorded times.
 
     >>> run = sg.run("unresponsive", duration="1 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
     >>> capture = sg.read_capture("sent.pcapng")
@@ -132,11 +132,11 @@ def read_capture(
     """Read a capture, pcap or pcapng, as tables. `CaptureReader` reads one that is too long for memory, in batches.
 
     `columns`: the columns of `packets` to read (default: all, which take some 120 bytes for a packet).
-    `on_jump`: what to do where times leap, as in a replay: "error", "skip" or "shift". `flows`: how many connections
-    are told apart. Of what packets carry only the names of servers are kept that clients ask for with TLS.
+    `on_jump`: what to do if times jump, as in a replay: "error", "skip" or "shift". `flows`: how many connections are
+    distinguished. Of the payload only the names of servers that clients send in TLS are kept.
 
-    A damaged capture is read up to the damage, which `Capture.damage` names. Raises `ScenarioError` when the file is no
-    capture, or its times leap, and OSError when it cannot be read.
+    A damaged capture is read up to the damage, which `Capture.damage` names. Raises `ScenarioError` when the file is
+    not a capture, or its times jump, and OSError when it cannot be read.
 
     >>> run = sg.run("unresponsive", duration="1 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
     >>> sg.read_capture("sent.pcapng").packets.height == run.links["departures_packets"].item()

@@ -38,7 +38,7 @@ Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 
 
 class ScenarioWarning(UserWarning):
-    """A scenario is possible, but hardly what was meant.
+    """A scenario is valid, but probably not what you meant.
 
     >>> import warnings
     >>> issubclass(sg.TrapWarning, sg.ScenarioWarning)
@@ -95,7 +95,7 @@ KEPT = object()
 def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topology:
     """A network of `links`, each from one node to another; every flow then names the links of its `path`.
 
-    `queue`: the discipline at the links (default: the simulator's own), or the class of your own: see `Aqm`.
+    `queue`: the discipline at the links (default: the simulator's own), or your own class: see `Aqm`.
 
     >>> net = sg.topology(
     ...     sg.Link(name="first", from_="a", to="b", rate="10 Mbit/s"),
@@ -272,8 +272,8 @@ def check(
 ) -> dict[str, Any]:
     """Check a scenario without running it; return it with every default filled in.
 
-    The arguments, and what is raised, are those of `simulate`. `envelopes`: a folder that `sluicegate.envelope` wrote,
-    so that a link far outside of those is told too.
+    The arguments, and what is raised, are those of `simulate`. `envelopes`: a folder that `sluicegate.envelope` wrote:
+    also warn of links far outside of these envelopes.
 
     >>> sg.check("unresponsive", sets={"queue.limit": 100})["queue"]["limit"]
     100

@@ -38,11 +38,11 @@ class Aqm(ABC):
     """A queue discipline written in Python; the methods are those of the Rust trait `Discipline`.
 
     The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of the
-    run. At one time `wake` comes first, then departures, then arrivals; no call may leave a wake-up that is due. Each
-    packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly once.
-    Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing of the outside.
+    run. At equal times `wake` comes first, then departures, then arrivals; no call may leave a wake-up that is already
+    due. Each packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly once.
+    Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing outside the queue.
 
-    Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` will do.
+    Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` works.
 
     >>> class Short(sg.Aqm):  # Drop Tail with room for ten packets
     ...     def __init__(self):
@@ -67,10 +67,10 @@ class Aqm(ABC):
 
     @abstractmethod
     def dequeue(self, ctx: Ctx) -> Packet | None:
-        """The link can send: return the packet that leaves. None says that the queue is empty and that the link's idle
+        """The link can send: return the packet that leaves. None means that the queue is empty and the link's idle
         period begins, or, while `next_wakeup` names a time, that packets are held back.
 
-        The link asks again after the next arrival and the next wake-up.
+        The link calls again after the next arrival and the next wake-up.
         """
 
     def next_wakeup(self) -> int | None:
@@ -81,9 +81,9 @@ class Aqm(ABC):
         return None
 
     def wake(self, ctx: Ctx) -> None:
-        """The time that `next_wakeup` named has come; it must name a later one now, or None.
+        """Called at the time of `next_wakeup`, which must then return a later time, or None.
 
-        Departures and arrivals of the same time come after it.
+        Departures and arrivals of the same time come afterwards.
         """
         return
 

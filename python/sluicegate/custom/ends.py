@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Endpoint(ABC):
     """One end of a flow, written in Python; the methods are those of the Rust trait `Endpoint`.
 
-    Times are whole nanoseconds since the start of the run, and the only ones that an end should know. After each call
-    of `receive` and `wake` the simulator calls `poll_transmit` until it gives None, and then `deadline`.
+    Times are whole nanoseconds since the start of the run; an end should use no other clock. After each call of
+    `receive` and `wake` the simulator calls `poll_transmit` until it returns None, and then `deadline`.
 
-    Subclassing is for type checkers and editors: any object with the four methods will do.
+    Subclassing is for type checkers and editors: any object with the four methods works.
 
     >>> class Probe(sg.Endpoint):  # Sends a datagram every 100 ms; the other end, one more, does so too
     ...     def __init__(self):
@@ -49,22 +49,22 @@ class Endpoint(ABC):
 
     @abstractmethod
     def receive(self, datagram: Datagram, now_ns: int) -> None:
-        """A datagram has come."""
+        """A datagram has arrived."""
 
     @abstractmethod
     def poll_transmit(self, now_ns: int) -> Datagram | None:
-        """What it sends next, now; None when that is all."""
+        """The next datagram to send now; None if there is none."""
 
     @abstractmethod
     def deadline(self) -> int | None:
-        """When to call `wake`, unless it names another time before that; None for never.
+        """When to call `wake`, unless a later call returns another time; None for never.
 
-        A time that is not to come counts as the next nanosecond.
+        A time in the past counts as the next nanosecond.
         """
 
     @abstractmethod
     def wake(self, now_ns: int) -> None:
-        """The deadline has come. The flow starts with this call, too: of the sender, then of the receiver."""
+        """The deadline has come. The flow also starts with this call, first for the sender, then for the receiver."""
 
 
 EndsFactory: TypeAlias = Callable[..., tuple[Endpoint, Endpoint]]

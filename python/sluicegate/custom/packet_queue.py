@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class PacketQueue:
     """A first-in-first-out queue of packets from which any can be taken.
 
-    It draws as the queue of the Rust version of CHOKe does, number for number: a packet that is taken leaves a hole,
-    holes are drawn again and skipped at the head, and compacted when there are 16 more of them than packets. `len` is
-    the number of packets.
+    It draws like the queue of CHOKe in Rust, with the same random numbers: a removed packet leaves a hole; a draw that
+    hits a hole is repeated; holes are skipped at the head, and compacted when there are 16 more of them than packets.
+    `len` is the number of packets.
 
     >>> class RandomOut(sg.Aqm):  # Makes room by dropping a packet that is drawn from the queue
     ...     def __init__(self):
@@ -60,7 +60,7 @@ class PacketQueue:
         return None
 
     def remove(self, packet: Packet) -> Packet:
-        """Take `packet` from wherever it is. Raises ValueError when it is not here."""
+        """Take `packet` out of the queue, wherever it is. Raises ValueError when it is not in the queue."""
         self._slots[self._slots.index(packet)] = None
         self._packets -= 1
         self._compact()

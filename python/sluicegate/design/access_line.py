@@ -99,14 +99,15 @@ def access_line(
     buffer_ms: float | None = None,
     reasons: Mapping[str, str] | None = None,
 ) -> str:
-    """The text of a scenario of a home's access line, for a file, or for `run`, `compare` and `recommend` as it is.
+    """The text of a scenario of a home's access line. Write it into a file, or pass it to `run`, `compare` and
+    `recommend`.
 
-    `down`, `up`: the rates of the line, such as "100 Mbit/s"; of "lte" the download's varies by a trace, and `down` is
-    its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
-    (default: that of the kind): its median is the scenario's. `access`: dsl, docsis, fibre, lte or satellite.
+    `down`, `up`: the rates of the line, such as "100 Mbit/s". With "lte" the download's rate follows a trace, and
+    `down` is its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
+    (default: typical of the kind); it becomes the scenario's median. `access`: dsl, docsis, fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
-    of one device that sends a backup or photographs. `buffer_ms`: what the modem holds, where that was measured
-    (default: 250, or ten packets). `reasons`: what the comments on `down`, `up` and `buffer` say in place of the usual.
+    of one device that sends a backup or photographs. `buffer_ms`: the size of the modem's buffer, if measured (default:
+    250, or ten packets). `reasons`: what the comments on `down`, `up` and `buffer` say instead of the usual text.
 
     Raises `ScenarioError` that says which argument is wrong.
 

@@ -17,8 +17,8 @@ class ControllerDesign:
 
     Attributes:
         queue: The discipline, for `dumbbell` and the like.
-        rules: Each value, with the rule it comes from.
-        warnings: What the values do not suit, in sentences.
+        rules: Each value, with its rule.
+        warnings: Conditions that the values do not suit, as sentences.
     """
 
     queue: Discipline
@@ -29,7 +29,7 @@ class ControllerDesign:
     """The parameters that a design chooses; all others keep their defaults."""
 
     def values(self) -> dict[str, Any]:
-        """The parameters that were chosen, by name; the others have their defaults."""
+        """The chosen parameters by name; the others have their defaults."""
         names = [*self.chosen, *(["action"] if getattr(self.queue, "action", "") == "mark" else [])]
         return {name: getattr(self.queue, name) for name in names}
 

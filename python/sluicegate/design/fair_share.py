@@ -28,10 +28,10 @@ class FairShareDesign(ControllerDesign):
     """Parameters of AFD or DCN for a number of flows, made by `design_afd` and `design_dcn`.
 
     Attributes:
-        flows: The flows that the gains are for: in DCN's HB, or in AFD's shadow buffer.
-        gain_margin: Stable up to so many times as many flows.
+        flows: The number of flows for the gains: in DCN's HB, or in AFD's shadow buffer.
+        gain_margin: The factor by which the number of flows may grow before the loop becomes unstable.
         phase_margin: Of the loop, in degrees.
-        half_s: After so many seconds half of an error of the queue that has stood for two updates is gone.
+        half_s: The time in seconds after which half of a queue error that lasted two updates is gone.
 
     >>> design = sg.design_dcn(flows=200)
     >>> print(f"{design.gain_margin:.1f} times as many flows; {design.phase_margin:.0f} degrees")
@@ -72,12 +72,12 @@ def design_dcn(
 ) -> DcnDesign:
     """Choose DCN's gains a and b for a number of high-bandwidth flows.
 
-    `flows`: in HB at once. `q_ref`: the queue wanted, in packets. `t_dec`: the time in which a flow's fair share is
-    p_ref packets. `t_update`: from one update of p_ref to the next. `gain`: the part of a sudden error of the queue
-    that one update takes away by the next. Each of these is DCN's own default where it is left out, for a link of up to
-    100 Mbit/s. `ecn`: mark ECN-capable packets, and drop the others.
+    `flows`: in HB at once. `q_ref`: the queue length to hold, in packets. `t_dec`: the time in which a flow sends p_ref
+    packets at its fair share. `t_update`: from one update of p_ref to the next. `gain`: the share of a sudden queue
+    error that one update removes before the next one. If one of these is left out, it is DCN's default for a link of up
+    to 100 Mbit/s. `ecn`: mark ECN-capable packets, and drop the others.
 
-    Left out of a scenario, a and b follow the flows in HB. Raises `ScenarioError` when a value is wrong.
+    If a scenario leaves a and b out, they follow the flows in HB. Raises `ScenarioError` when a value is wrong.
 
     >>> design = sg.design_dcn(flows=200, t_dec="400 ms")
     >>> net = sg.dumbbell(rate="50 Mbit/s", queue=design.queue)
@@ -118,14 +118,14 @@ def design_afd(
 ) -> AfdDesign:
     """Choose AFD's gains alpha and beta for a link and a number of flows.
 
-    `rate`: of the link. `flows`: in the shadow buffer at once, `b` at most. `q_ref`: the queue wanted, in packets.
-    `packet_size`: of a typical packet. `b`: packets in the shadow buffer (default: AFD's own for the link). `w`:
-    samples of the queue in a second. `gain`: the part of a sudden error of the queue that one sample takes away by the
-    next. `q_ref`, `w` and `gain` are AFD's own defaults where they are left out. `ecn`: mark ECN-capable packets, and
-    drop the others.
+    `rate`: of the link. `flows`: in the shadow buffer at once, at most `b`. `q_ref`: the queue length to hold, in
+    packets. `packet_size`: of a typical packet. `b`: packets in the shadow buffer (default: AFD's own for the link).
+    `w`: samples of the queue per second. `gain`: the share of a sudden queue error that one sample removes before the
+    next one. If `q_ref`, `w` or `gain` is left out, it is AFD's default. `ecn`: mark ECN-capable packets, and drop the
+    others.
 
-    Left out of a scenario, alpha and beta follow the flows in the buffer and the arrivals. Raises `ScenarioError` when
-    a value is wrong.
+    If a scenario leaves alpha and beta out, they follow the flows in the buffer and the arrivals. Raises
+    `ScenarioError` when a value is wrong.
 
     >>> design = sg.design_afd(rate="100 Mbit/s", flows=400)
     >>> sorted(design.values())

@@ -44,7 +44,7 @@ class PiDesign(ControllerDesign):
     chosen = ("q_ref", "a", "b", "w", "limit")
 
     def ns2(self) -> str:
-        """Lines for ns-2, before its links are made."""
+        """Lines for ns-2, to run before its links are made."""
         queue = self.queue
         values = {
             "bytes_": "false",
@@ -76,12 +76,12 @@ def design_pi(
 ) -> PiDesign:
     """Choose PI's gains for a link (Hollot, Misra, Towsley & Gong 2001).
 
-    `rate`: of the link. `rtt`: the longest typical round trip of its flows, queueing included. `flows`: how many long
-    TCP flows there are at least. `q_ref`: the queue wanted, in packets. `packet_size`: of a typical packet. `w`:
-    samples of the queue in a second. `ecn`: mark ECN-capable packets, and drop the others.
+    `rate`: of the link. `rtt`: the longest typical round trip of its flows, queueing included. `flows`: the least
+    number of long TCP flows. `q_ref`: the queue length to hold, in packets. `packet_size`: of a typical packet. `w`:
+    samples of the queue per second. `ecn`: mark ECN-capable packets, and drop the others.
 
-    With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises
-    `ScenarioError` when a value is wrong.
+    With more flows or shorter round trips the queue stays stable, but reacts more slowly. Raises `ScenarioError` when a
+    value is wrong.
 
     >>> design = sg.design_pi(rate="30 Mbit/s", rtt="246 ms", flows=60)
     >>> print(f"a = {design.queue.a:.3g}, b = {design.queue.b:.3g}")

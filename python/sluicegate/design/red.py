@@ -64,15 +64,15 @@ class RedDesign:
 
     Attributes:
         queue: The discipline, for `dumbbell` and the like.
-        rules: Each value and each bound on w_q, with the rule it comes from.
-        warnings: Where rules conflict, in sentences; what was given up, and what would fix it.
+        rules: Each value and each bound on w_q, with its rule.
+        warnings: Conflicts of rules, as sentences: what was given up, and what would fix it.
         rate_bps: The link, bits per second.
         rtt_s: A round trip without queues, in seconds.
-        burst: Packets that shall pass without a signal, back to back into an empty queue.
+        burst: The number of back-to-back packets that an empty queue must admit without a signal.
         packet_bytes: The length of a packet.
-        flows: The long TCP flows that max_p is for; None if none were given.
-        delay_target_s: The average queueing delay that was asked for, in seconds; None if none was.
-        linux: What Linux makes of it; None when it cannot, and `linux_refusal` says why.
+        flows: The number of long TCP flows for max_p; None if not given.
+        delay_target_s: The requested average queueing delay, in seconds; None if not given.
+        linux: The values that Linux will use; None if Linux cannot, and `linux_refusal` says why.
         linux_refusal: See `linux`.
 
     >>> design = sg.design_red(rate="45 Mbit/s", rtt="100 ms", burst=50)
@@ -93,11 +93,12 @@ class RedDesign:
     linux_refusal: str | None
 
     def delay_s(self, packets: float) -> float:
-        """How long so many queued packets take to send, in seconds."""
+        """The time to send this many queued packets, in seconds."""
         return packets * 8 * self.packet_bytes / self.rate_bps
 
     def tc(self, dev: str = "DEV") -> str:
-        """The command for Linux; `linux` holds what tc and the kernel make of it. Raises ValueError without `linux`."""
+        """The command for Linux; `linux` has the values that tc and the kernel will use. Raises ValueError without
+        `linux`."""
         if self.linux is None:
             raise ValueError(f"Linux cannot do this: {self.linux_refusal}")
         return self.linux.line(shlex.quote(dev))
@@ -109,13 +110,13 @@ class RedDesign:
         return tomli_w.dumps({"queue": {"discipline": "red", "red": self.values()}})
 
     def values(self) -> dict[str, float | str]:
-        """The parameters that were chosen, by name; the others have their defaults."""
+        """The chosen parameters by name; the others have their defaults."""
         queue = self.queue
         names = ["w_q", "min_th", "max_th", "max_p", "limit"] + (["action"] if queue.action == "mark" else [])
         return {name: getattr(queue, name) for name in names}
 
     def ns2(self) -> str:
-        """Lines for ns-2, before its links are made; its law of gaps stays its own (`law = "ns2"` here)."""
+        """Lines for ns-2, to run before its links are made; ns-2 keeps its own law of gaps (`law = "ns2"` here)."""
         queue = self.queue
         values = {
             "bytes_": "false",
@@ -167,12 +168,11 @@ def design_red(
 
     `rate`: of the link. `rtt`: a typical round trip of its flows without queues. `burst`: how many packets may arrive
     back to back at an empty queue without a signal. `delay_target`: the average queueing delay under load (default:
-    what thresholds of 5 and 15 packets give). `flows`: how many long TCP flows, with Reno's congestion control, the
-    delay is to be held for. `packet_size`: of a typical packet. `max_p`: the probability p_b at max_th (default: what
-    `flows` take, or 0.02 without). `ecn`: mark ECN-capable packets, and drop the others; at max_th and above drop,
-    as RFC 3168 asks.
+    that of thresholds of 5 and 15 packets). `flows`: the number of long TCP flows, with Reno's congestion control, for
+    which the delay must hold. `packet_size`: of a typical packet. `max_p`: the probability p_b at max_th (default: from
+    `flows`, or 0.02). `ecn`: mark ECN-capable packets, and drop the others; at max_th and above drop, as RFC 3168 asks.
 
-    Raises `ScenarioError` when a value is wrong. Rules that conflict give `warnings`.
+    Raises `ScenarioError` when a value is wrong. Conflicting rules become `warnings`.
 
     >>> design = sg.design_red(rate="45 Mbit/s", rtt="100 ms", burst=50)
     >>> design.values()

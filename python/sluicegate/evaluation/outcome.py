@@ -35,14 +35,14 @@ class Outcome:
         suite: What was run.
         settings: How long and how often.
         labels: The disciplines or controllers, in the order of the tables.
-        references: Those that were not asked for.
+        references: The disciplines or controllers that run as references.
         scenarios: The scenarios that were run.
         runs: One row for each run and traffic: `scenario`, `point`, `discipline` (or `controller`: what the suite is
-            for), `of` (a group of flows, or a link), `seed`, and the metrics; what a run has not is null.
+            for), `of` (a group of flows, or a link), `seed`, and the metrics; missing values are null.
         means: One row for each of these and each metric that has a value: `metric`, `mean`, `half_width`, `low`, `high`
             (the 95 % interval; null for one seed) and `seeds`.
         more: Further tables by name: `transfers`, one row for each flow of a run; `distributions`, quantiles of goodput
-            every ten round trips, of delays and of times; `courses`, what varies over time, of the first seed.
+            every ten round trips, of delays and of times; `courses`, quantities over time, for the first seed.
         summary: Version, suite, settings, and each discipline or controller with every value filled in.
     """
 
@@ -65,12 +65,12 @@ class Outcome:
         return {"runs": self.runs, "means": self.means, **self.more}
 
     def rows(self, scenario: Scenario, table: str = "runs") -> pl.DataFrame:
-        """The rows of a scenario, with what the suite is for in the column `label`."""
+        """The rows of a scenario, with the discipline or controller in the column `label`."""
         own = self.tables[table].filter(pl.col("scenario") == scenario.id)
         return own.rename({self.suite.subject: "label"})
 
     def values(self, scenario: Scenario, number: Number, label: str) -> dict[int, list[float]]:
-        """A number of the overview by seed, at each point that it is of; seeds without a value are left out."""
+        """A number of the overview by seed, at each of its points; seeds without a value are left out."""
         if number.metric not in self.runs.columns:
             return {}
         rows = self.rows(scenario).filter((pl.col("label") == label) & (pl.col("of") == number.of))
@@ -83,7 +83,7 @@ class Outcome:
         return {seed: values for seed, values in found.items() if len(values) == len(points)}
 
     def places(self, scenario: Scenario, number: Number) -> dict[str, Place]:
-        """What each came to, by label; one without a value is left out."""
+        """The place of each discipline or controller, by label; those without a value are left out."""
         metric = METRICS[number.metric]
         values = {label: self.values(scenario, number, label) for label in self.labels}
         scores = {

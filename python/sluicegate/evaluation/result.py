@@ -38,7 +38,8 @@ class Evaluation(Outcome, ResultObject):
 
     @classmethod
     def read(cls, directory: str | Path) -> Evaluation:
-        """What `write` wrote, or `evaluate` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        """What `write` wrote, or `evaluate` with `out`. Raises OSError, and ValueError when the folder has no such
+        results."""
         summary = read_summary(directory, "an evaluation", ("version", "suite", "scenarios", "seeds"))
         suite = SUITES[summary["suite"]]
         settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
@@ -53,8 +54,8 @@ class Evaluation(Outcome, ResultObject):
         return Frames(super().tables)
 
     def write(self, directory: str | Path) -> Path:
-        """Write report.html, figures, tables in `data`, and summary.json; return the directory. They appear whole or
-        not at all. Raises OSError."""
+        """Write report.html, figures, tables in `data`, and summary.json; return the directory. They appear completely
+        or not at all. Raises OSError."""
         report.write(self, Path(directory), ())
         return Path(directory)
 

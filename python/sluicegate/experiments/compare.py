@@ -74,20 +74,20 @@ class Comparison(ResultObject):
             single seed) and `seeds`, the number of runs with a value.
         differences: One row for each discipline but the baseline and each quantity: `discipline`, `baseline`,
             `metric`, `difference` (discipline minus baseline, the mean over pairs of the same seed), `half_width`,
-            `low`, `high`, `excludes_zero` and `seeds`. Real hosts' baseline is that between real hosts.
+            `low`, `high`, `excludes_zero` and `seeds`. The baseline of real hosts is its run between real hosts.
         live: Simulation beside real hosts, a row for each discipline and quantity: `discipline`, `metric`,
             `simulation`, `simulation_half_width`, `real`, `real_half_width`, `difference` (real minus simulation, the
-            mean over pairs of the same seed), `half_width`, `low`, `high`, `excludes_zero` and `seeds`. No rows where
-            nothing was run between real hosts.
-        delays: How the one-way delays of each group are distributed under each discipline, over all seeds:
-            `discipline`, and the columns of `Run.delays`.
-        queue: Each link's queue over time under each discipline, of the least seed: `discipline`, `link`, `time_s` and
-            `queue_packets`. No rows where the scenario keeps no series (`run.series`).
+            mean over pairs of the same seed), `half_width`, `low`, `high`, `excludes_zero` and `seeds`. No rows if
+            nothing ran between real hosts.
+        delays: The distribution of one-way delays of each group under each discipline, over all seeds: `discipline`,
+            and the columns of `Run.delays`.
+        queue: Each link's queue over time under each discipline, for the lowest seed: `discipline`, `link`, `time_s`
+            and `queue_packets`. No rows if the scenario keeps no series (`run.series`).
         summary: Version, scenario with every default filled in, disciplines, seeds, baseline.
-        disciplines: The labels, in the order they were listed; each is followed by that of its runs between real hosts
-            ("choke (real)"), if there are any.
-        twins: The labels of runs between real hosts, by those of the simulated ones; empty where there are none.
-        baseline: The label that differences are taken against.
+        disciplines: The labels, in the order of the list; each is followed by the label of its runs between real hosts
+            ("choke (real)"), if any.
+        twins: The label of the runs between real hosts for each label of simulated runs; empty if there are none.
+        baseline: The label of the discipline that differences refer to.
         groups: The names of the groups of flows, in the order of the scenario.
         links: The links under study, in the order of the scenario.
 
@@ -126,7 +126,8 @@ class Comparison(ResultObject):
 
     @classmethod
     def read(cls, directory: str | Path) -> Comparison:
-        """What `write` wrote, or `compare` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        """What `write` wrote, or `compare` with `out`. Raises OSError, and ValueError when the folder has no such
+        results."""
         summary = read_summary(directory, "a comparison", ("version", "disciplines", "baseline", "groups", "links"))
         twins = summary.get("live", {}).get("labels", {})
         names = with_twins({each["label"]: each["name"] for each in summary["disciplines"]}, twins)
@@ -167,27 +168,28 @@ class Comparison(ResultObject):
         return self._live[discipline, metric]
 
     def against(self, label: str) -> str:
-        """The label that differences of this one are taken against; a baseline's is its own."""
+        """The label that differences of this label refer to; for a baseline its own."""
         return real_label(self.baseline) if label in self.twins.values() else self.baseline
 
     @property
     def kinds(self) -> list[list[str]]:
-        """The labels that are judged together: simulated ones, and those between real hosts."""
+        """The labels that are compared with each other: those of simulated runs, and those of runs between real
+        hosts."""
         real = list(self.twins.values())
         return [kind for kind in ([each for each in self.disciplines if each not in real], real) if kind]
 
     def remarks(self) -> list[str]:
-        """What changes the meaning of what was run between real hosts, in sentences."""
+        """Warnings about the runs between real hosts, as sentences."""
         about = self.summary.get("live")
         return [*about["warnings"], *real_hosts.doubts(about["runs"])] if about else []
 
     def before(self, link: str) -> str:
-        """What stands before the name of a quantity that belongs to `link`: nothing when there is only one link."""
+        """The prefix of the names of quantities of `link`: empty if there is only one link."""
         return f"{link}." if len(self.links) > 1 else ""
 
     @property
     def drop_reasons(self) -> list[str]:
-        """The reasons for which any packet was dropped, in the order they are declared."""
+        """The reasons for which any packet was dropped, in the order of their declaration."""
         return [
             reason
             for reason in drop_reasons()
@@ -211,9 +213,9 @@ class Comparison(ResultObject):
         return rate_unit(max(self.mean(label, metric)["mean"] or 0.0 for label in self.disciplines))
 
     def apart(self, one: str, other: str, metric: str, resolution: float = 0.0) -> bool:
-        """Whether two disciplines (by label) are told apart in a quantity: the 95 % interval of their paired difference
+        """Whether two disciplines (by label) differ in a quantity: the 95 % interval of their paired difference
         excludes zero, and the difference is more than `resolution` of the value. With one seed, which has no interval,
-        the difference alone counts."""
+        only the difference counts."""
         if (one, other, metric, resolution) not in self._apart:
             pairs = self._pairs(one, other, metric)
             found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
@@ -231,10 +233,9 @@ class Comparison(ResultObject):
         self, name: str, metric: Metric, among: Sequence[str] | None = None,
         what: Literal["most", "least"] | None = None, within: Callable[[float], float] = lambda _: 0.0,
     ) -> list[str]:  # fmt: skip
-        """The disciplines (by label; of `among`, or all, simulated and real ones each among themselves) than which none
-        is better in the column `name`, which is of `metric`, as far as they are told apart. `what` is best: default
-        what `metric` says. `within`: of the best mean, how far means may lie apart and be equal. None where no run has
-        a value."""
+        """The best disciplines (by label) in the column `name`, a quantity of `metric`: those that no other beats.
+        `among`: only these; simulated and real runs are compared separately. `what` is best: by default what `metric`
+        says. `within`: from the best mean, how far means may differ and still be equal. Empty if no run has a value."""
         if among is None:
             return [label for kind in self.kinds for label in self.best(name, metric, kind, what, within)]
         means = {label: self.mean(label, name)["mean"] for label in among}
@@ -250,8 +251,8 @@ class Comparison(ResultObject):
         return [label for label in known if not any(better(other, label) for other in known)]
 
     def responsiveness(self, label: str) -> Responsiveness | None:
-        """Round trips a minute and latency under load with a discipline, of the means over seeds; None where they are
-        not known: see `sluicegate.traffic.responsiveness`."""
+        """Round trips a minute and latency under load with a discipline, from the means over seeds; None if they are
+        unknown: see `sluicegate.traffic.responsiveness`."""
 
         def means(names: Iterable[str], metric: Metric, end: str) -> dict[str, float | None]:
             return {name: self.mean(label, f"{name}{end}{metric.name}")["mean"] for name in names}
@@ -265,8 +266,8 @@ class Comparison(ResultObject):
         )  # fmt: skip
 
     def paired(self, one: str, other: str, metric: str) -> Interval | None:
-        """By how much a quantity is more under one discipline than under another (by label), over pairs of the same
-        seed; None where no seed has both."""
+        """By how much a quantity is larger under one discipline than under another (by label), over pairs with the same
+        seed; None if no seed has both."""
         pairs = self._pairs(one, other, metric)
         return difference(*map(list, zip(*pairs, strict=True))) if pairs else None
 
@@ -288,15 +289,15 @@ class Comparison(ResultObject):
         summary.json, the figures groups.svg, delays.svg, throughput.svg, links.svg and queue.svg, and report.html, the
         page, and live.parquet of a comparison with real hosts; return the directory.
 
-        They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
-        give equal bytes. Raises OSError.
+        They appear completely or not at all, and files with other names in an existing directory stay. Equal
+        comparisons give equal bytes. Raises OSError.
         """
         with staged(directory, [] if self.twins else [LIVE_FILE]) as folder:
             self.write_files(folder, compare_page.page(self))
         return Path(directory)
 
     def write_files(self, folder: Path, page: Page) -> None:
-        """Write the same files into a folder that is there, with the figures of `page`, which is report.html. Raises
+        """Write the same files into an existing folder, with the figures of `page`, which is report.html. Raises
         OSError."""
         from ..plot import comparison as comparison_plot
         from ..plot import style as plot
@@ -310,8 +311,8 @@ class Comparison(ResultObject):
         (folder / "report.html").write_text(page.html(), encoding="utf-8")
 
     def record(self) -> dict[str, Any]:
-        """Everything as JSON knows it: `summary`, the rows of `runs`, `means` and `differences`, and for each group and
-        quantity the `best` disciplines."""
+        """Everything as JSON: `summary`, the rows of `runs`, `means` and `differences`, and for each group and quantity
+        the `best` disciplines."""
         tables = {"runs": self.runs, "means": self.means, "differences": self.differences}
         tables |= {"live": self.live} if self.twins else {}
         best = {
@@ -348,31 +349,30 @@ def compare(
     write: bool = True,
     progress: Progress | bool | None = None,
 ) -> Comparison:
-    """Run a scenario under several disciplines, each for every seed, on all cores.
+    """Run a scenario under several disciplines, each with every seed, on all cores.
 
     `network`, `flows`, `duration`, `warmup` and `sets` as for `simulate`. `disciplines`: a text such
     as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, classes or factories of your own
-    (see `Aqm`), or several of any. A text takes what it leaves out from the scenario's queue; an object brings all its
-    values, defaults included; a class is made as for `simulate`, or takes what a file's [queue] and [queue.python]
-    hold. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against
-    (default: the first discipline). `progress`: a function, True for a bar, False for none (default: a bar on a
-    terminal and in a notebook). `jobs`: how many runs at
-    once (default: one for each core), in threads, or in processes when a discipline is written in Python; `executor`
-    runs them instead, or `cluster`, the address of a Dask scheduler: see `sweep`, and for scripts that bring a class of
-    their own, too. Results depend on none of these, nor
-    on the order in which runs end. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets what
-    `Comparison.write` writes in the end; a run that is kept there is not run again (`sweep` says how it is known), so
-    that more seeds or another discipline take only their own. `write`: whether it gets more than the runs.
+    (see `Aqm`), or several of any. A text takes missing values from the scenario's queue; an object has all its values,
+    defaults included; a class gets the same arguments as with `simulate`, or the values of a file's [queue] and
+    [queue.python]. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: the discipline that
+    differences refer to (default: the first one). `progress`: a function, True for a bar, False for none (default: a
+    bar on a terminal and in a notebook). `jobs`: how many runs at once (default: one for each core), in threads, or in
+    processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the address of a Dask
+    scheduler: see `sweep`, also for scripts with their own class. Results do not depend on any of these, or on the
+    order in which runs end. `out`: a folder that keeps each run in runs.sqlite as soon as it ends, and finally gets the
+    files of `Comparison.write`. Kept runs are not repeated (`sweep` says how they are identified): with more seeds or
+    another discipline only new runs are made. `write`: whether the folder gets more than the runs.
 
-    `live`: run each discipline for every seed between real hosts of this machine too, as `testbed` does with
-    `algorithms` and `sysctls`: first, one at a time, each for as long as the scenario says. Their label ends in
-    " (real)", and `live` of what is returned has both side by side. A run that is kept is not run again on the same
-    kernel.
+    `live`: also run each discipline with every seed between real hosts of this machine, as `testbed` does with
+    `algorithms` and `sysctls`. These runs come first, one at a time, and take as long as the scenario says. Their label
+    ends in " (real)", and `live` of the result has both side by side. On the same kernel a kept run is not repeated.
 
-    Every discipline is checked before any runs, one in Python by making it. Raises `ScenarioError` and OSError;
-    TypeError for what is no network, source or discipline; ValueError for less than one seed or job, and for more than
-    one of `jobs`, `executor` and `cluster`; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
-    and whatever `progress` or a discipline of your own raises, end the work; what is done is kept in `out`.
+    Every discipline is checked before any runs; one in Python is created for this. Raises `ScenarioError` and OSError;
+    TypeError for an object that is not a network, source or discipline; ValueError for less than one seed or job, and
+    for more than one of `jobs`, `executor` and `cluster`; `cluster.ClusterError` when a cluster does not answer.
+    KeyboardInterrupt ends the work, and so does any exception of `progress` or of your own discipline; `out` keeps
+    completed runs.
 
     >>> comparison = sg.compare("unresponsive", disciplines="red,choke", seeds=2, duration="4 s", warmup="1 s")
     >>> comparison.disciplines

@@ -68,7 +68,7 @@ RENO = ("reno", "newreno")
 
 
 class RealHostsWarning(ScenarioWarning):
-    """What real hosts do otherwise than their scenario says, or what makes the results of real packets doubtful.
+    """Real hosts differ from their scenario, or the results of real packets are doubtful.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore", sg.RealHostsWarning)  # `Run.remarks` still tells it

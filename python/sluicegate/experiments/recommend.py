@@ -72,18 +72,18 @@ def recommend(
     """Rank the disciplines that fit by goals for the groups of flows of a scenario.
 
     `network`, `flows`, `seeds`, `duration`, `warmup`, `sets`, `jobs`, `out` and `progress` as for `compare`. `goals`:
-    such as "voip p99 below 30 ms" or "web response p50 least within 10 %" (`sluicegate.goals` says more), in the order
-    of their weight; default those of run.goals, else some are assumed. `deployable`: only what Linux, OpenWrt's SQM,
-    Linux with BPF queues, or FreeBSD's dummynet has.
-    `state`: what may be remembered of flows: "none", "small" (bounded, however many flows there are) or "any".
-    `disciplines`: among these alone. `dev`: the interface in the commands that deploy the best. `access`: instead
-    those of a two-way access line, `sluicegate.deploy.Access(wan="wan0")`, whose commands are for both directions. What
-    is run is then what these deploy: shapers in front of what the modem holds, with a margin to the line's rate that
-    `Access` gives, or else 5 % below the highest rate that keeps the queue out of the modem (`margin`).
-    `envelopes`: a folder that `sluicegate.envelope` wrote, for notes on disciplines of one's own, and on values that
-    are not defaults.
+    such as "voip p99 below 30 ms" or "web response p50 least within 10 %" (see `sluicegate.goals`), the most important
+    first (default: those of run.goals, else some are assumed). `deployable`: only disciplines that this system has:
+    Linux, OpenWrt's SQM, Linux with BPF queues, or FreeBSD's dummynet. `state`: how much state of flows a discipline
+    may keep: "none", "small" (bounded for any number of flows) or "any". `disciplines`: only these. `dev`: the
+    interface in the commands that deploy the best. `access`: instead of `dev`, the interfaces of a two-way access line,
+    `sluicegate.deploy.Access(wan="wan0")`. The commands are then for both directions, and the runs simulate what they
+    deploy: shapers in series with the modem's buffer. Their margin to the line's rate is that of `Access`, or else 5 %
+    below the highest rate that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
+    `sluicegate.envelope` wrote, for notes on your own disciplines and on values that are not defaults.
 
-    Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
+    Raises the exceptions of `compare`, and `ScenarioError` for texts that are not goals, and when no discipline is
+    left.
 
     >>> found = sg.recommend("unresponsive", goals="tcp throughput most", disciplines="drop_tail,choke", seeds=2,
     ...                      duration="20 s", warmup="5 s")

@@ -45,18 +45,19 @@ class Recommendation(ResultObject):
 
     Attributes:
         ranking: The disciplines (`Ranked`), the best first.
-        goals: What they are ranked by, in order.
-        among_equals: What decides where these do not, in order: little delay for each group that none of them is about,
-            in the words of goals, then less state about flows. Those that keep all bounds are tied all the same.
+        goals: The goals of the ranking, in order.
+        among_equals: What decides if the goals do not, in order: the delay of each group without a goal, then less
+            state of flows. Disciplines that keep all bounds are still tied.
         assumed: Whether the goals were assumed because none was stated.
-        notes: Which groups no goal was assumed for, or less than usual, and why; which goals nothing can keep.
-        distinctions: What distinguishes the disciplines of rank 1, where there are several.
+        notes: Which groups have no assumed goal, or an easier one, and why; which goals no discipline can keep.
+        distinctions: What distinguishes the disciplines of rank 1, if there are several.
         left_out: Disciplines that were not run, and why.
         comparison: The runs, with all means and intervals.
-        system: What it is to be deployed on, if that was said.
+        system: The system for the deployment, if given.
         dev: The interface in the commands.
-        access: The interfaces of an access line, whose commands are for both directions; None: those of `dev` alone.
-        line: Of an access line what it is like today, and which margin was chosen for its shapers; None without one.
+        access: The interfaces of an access line, whose commands are for both directions; None: the commands are for
+            `dev`.
+        line: For an access line, its state today and the margin chosen for its shapers; otherwise None.
 
     >>> found = sg.recommend("unresponsive", goals="udp delay below 200 ms", disciplines="codel,pie", seeds=2,
     ...                      duration="4 s", warmup="1 s", deployable="linux")
@@ -87,7 +88,8 @@ class Recommendation(ResultObject):
 
     @classmethod
     def read(cls, directory: str | Path) -> Recommendation:
-        """What `write` wrote, or `recommend` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        """What `write` wrote, or `recommend` with `out`. Raises OSError, and ValueError when the folder has no such
+        results."""
         comparison = Comparison.read(directory)
         about = json.loads((Path(directory) / RECORD).read_bytes())
         under = under_each(comparison)
@@ -100,7 +102,7 @@ class Recommendation(ResultObject):
 
     def write(self, directory: str | Path) -> Path:
         """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
-        ranking.parquet and recommendation.json; return the directory. They appear whole or not at all.
+        ranking.parquet and recommendation.json; return the directory. They appear completely or not at all.
 
         Raises OSError."""
         about = {"goals": [goal.text for goal in self.goals], "assumed": self.assumed, "notes": self.notes}
@@ -153,9 +155,10 @@ class Recommendation(ResultObject):
         return [each.label for each in self.ranking if each.rank == 1]
 
     def recommended(self) -> list[str]:
-        """What is to be deployed, by label, the first before all: those of rank 1. Where shapers have a margin that was
-        chosen here, those come last that leave the queue in the modem with it; if no other of rank 1 can be deployed,
-        the next in the ranking that can, and does not, stands before them."""
+        """The labels of the disciplines to deploy, the best first: those of rank 1. If `recommend` chose the margin of
+        the shapers, disciplines that leave the queue in the modem with this margin come last. If no other discipline of
+        rank 1 can be deployed, the next one in the ranking that can be deployed and keeps the queue out of the modem
+        comes before them."""
         best = self.best()
         held = [label for label in best if self._held(label)]
         late = [label for label in best if label not in held]
@@ -165,8 +168,8 @@ class Recommendation(ResultObject):
         return [*held, *late]
 
     def misled(self) -> str | None:
-        """The first of rank 1 that can be deployed, where all of these leave the queue in the modem with the margin
-        that was chosen under another discipline, or where none was found under that."""
+        """The first discipline of rank 1 that can be deployed, if all of these leave the queue in the modem with the
+        margin that was chosen with another discipline, or if no margin was found."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:
@@ -195,7 +198,7 @@ class Recommendation(ResultObject):
         return tried is None or line is None or line.margin is None or not line.margin.late(tried)
 
     def evidence(self) -> list[str]:
-        """Where packets wait with the margin that was chosen under each discipline that may be deployed, in lines."""
+        """Lines that say where packets wait with the chosen margin, for each discipline that may be deployed."""
         lines = []
         for label in self.recommended():
             tried = self._tried(label)
@@ -207,7 +210,7 @@ class Recommendation(ResultObject):
         return lines
 
     def late(self, label: str) -> list[str]:
-        """What is said of a discipline that leaves the queue in the modem with the margin that was chosen."""
+        """Remarks on a discipline that leaves the queue in the modem with the chosen margin."""
         tried = self._tried(label)
         if tried is None or self._held(label):
             return []
@@ -216,17 +219,18 @@ class Recommendation(ResultObject):
                 f"another discipline; --disciplines {label} tries other margins"]  # fmt: skip
 
     def chosen(self, label: str) -> dict[str, str]:
-        """The parameters of a discipline that were chosen for the link, as neither scenario nor label states them."""
+        """The parameters of a discipline that `recommend` chose for the link, because neither scenario nor label states
+        them."""
         return dict(self._tuned[label])
 
     def chosen_up(self, label: str) -> dict[str, str] | None:
-        """Those of the opposite direction, where they are others: none where its defaults fit. None: the same."""
+        """The same for the opposite direction, if they differ; empty if its defaults fit. None: they are the same."""
         return self._tuned_up.get(label)
 
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
-        """The commands that deploy a discipline as it was run: of an access line in both directions, unless `dev` is
-        given, else on the first link under study. `dev`, `system`: default what was asked for, else Linux. Raises
-        `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
+        """The commands that deploy a discipline as it was run: for both directions of an access line, unless `dev` is
+        given, otherwise for the first link under study. `dev`, `system`: by default those given to `recommend`, else
+        Linux. Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system in TC:
             found = access_line.lines(resolved, self.access)
@@ -259,7 +263,7 @@ class Recommendation(ResultObject):
         return [f"As a router's own file: {command}, with {' or '.join(known)}."]
 
     def settled(self) -> Access | None:
-        """The interfaces with the margins that were chosen, so that nothing is tried again."""
+        """The interfaces with the chosen margins, so that no rates are tried again."""
         margin = None if self.line is None else self.line.margin
         if self.access is None or margin is None or not margin.found:
             return self.access
@@ -267,12 +271,13 @@ class Recommendation(ResultObject):
         return replace(self.access, margin=down, margin_up=up)
 
     def cautions(self, label: str) -> list[str]:
-        """What is said of a discipline in both directions of an access line before it is deployed."""
+        """Remarks on a discipline in both directions of an access line, to read before deployment."""
         margin = None if self.line is None else self.line.margin
         return [*self.no_gain(label), *self.late(label), *([] if margin is None else margin.remarks())]
 
     def gain(self) -> list[str]:
-        """By how much what is to be deployed changes latency under load of an access line, in a sentence, if known."""
+        """A sentence that says by how much the deployment changes the latency under load of an access line, if
+        known."""
         label, today = self.recommended()[0], None if self.line is None else self.line.increase_ns
         then = None if today is None else self.comparison.responsiveness(label)
         if today is None or then is None:
@@ -285,7 +290,7 @@ class Recommendation(ResultObject):
         return [f"Latency under load: today {now}, with {label} {later}."]
 
     def load(self) -> list[tuple[str, str]]:
-        """Latency under load of an access line today and with the best disciplines, each in words."""
+        """Latency under load of an access line today and with the best disciplines, in words."""
         if self.line is None:
             return []
         today = [] if self.line.today is None else [("today, without shapers", self.line.today.replace("  ", ": "))]
@@ -293,7 +298,7 @@ class Recommendation(ResultObject):
         return [*today, *((f"{label}, in the shapers", each.text()) for label, each in found if each is not None)]
 
     def no_gain(self, label: str) -> list[str]:
-        """What is said of a discipline with which an access line is no more responsive than it is today."""
+        """Remarks on a discipline with which an access line is no more responsive than today."""
         today = None if self.line is None else self.line.increase_ns
         then = None if today is None else self.comparison.responsiveness(label)
         if today is None or then is None or then.increase_ns < today:
@@ -303,8 +308,8 @@ class Recommendation(ResultObject):
                 "sends more than its share waits in its own queue"]  # fmt: skip
 
     def command(self, label: str, file: str, sets: Sequence[tuple[str, str]] = ()) -> str | None:
-        """`sluicegate tc` with what writes the lines of `deployment` for an access line, to which --format can be
-        added; None without one. `file`, `sets`: what was recommended for."""
+        """The command `sluicegate tc …` that writes the lines of `deployment` for an access line; you can add --format.
+        None without an access line. `file`, `sets`: the scenario and overrides of the recommendation."""
         if self.access is None or self.line is None:
             return None
         words = [f"{key}={value}" for key, value in (*sets, *self._sets[label])]
@@ -319,7 +324,7 @@ class Recommendation(ResultObject):
         return " ".join(_quoted(word) for word in ("sluicegate", "tc", file, *given, *where))
 
     def record(self) -> dict[str, Any]:
-        """Everything as JSON knows it."""
+        """Everything as JSON."""
         return {
             "goals": [goal.text for goal in self.goals],
             "among_equals": self.among_equals,

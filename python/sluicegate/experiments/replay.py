@@ -35,13 +35,13 @@ Progress = Callable[[int, int], object]
 
 
 class Replay(Results):
-    """What a replay gave: the tables `flows`, `links`, `queue` and `delays`, and the summary. Of several disciplines
-    each begins with the column `discipline`, which holds their labels.
+    """The results of a replay: the tables `flows`, `links`, `queue` and `delays`, and the summary. With several
+    disciplines each table begins with the column `discipline`, which has their labels.
 
-    A recorded sender does not react: it sent what it sent, whatever this queue dropped, marked or delayed.
+    A recorded sender does not react to drops, marks or delays of this queue.
 
     Attributes:
-        damage: What is wrong with the capture, where reading ended early; None for one that was read to its end.
+        damage: What is wrong with the capture, if reading ended early; None if it was read to its end.
 
     >>> run = sg.run("unresponsive", duration="2 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
     >>> replay = sg.replay("sent.pcapng", rate="500 kbit/s", queue="choke")
@@ -62,7 +62,7 @@ class Replay(Results):
 
     @property
     def delays(self) -> pl.DataFrame:
-        """How the waiting times of packets are distributed: packets by classes of times."""
+        """The distribution of waiting times: packets by classes of times."""
         return self.table("delays")
 
     @property
@@ -75,14 +75,14 @@ class Replay(Results):
     def read(cls, directory: str | Path) -> Replay:
         """What `write` wrote, or `sluicegate replay -o`.
 
-        Raises OSError, and ValueError when the folder holds something else.
+        Raises OSError, and ValueError when the folder contains something else.
         """
         summary = read_summary(directory, "a replay", ("version", "capture", "replay"))
         return cls.of(summary, read_tables(directory, "replay_tables", ["links"]))
 
     @property
     def disciplines(self) -> list[str]:
-        """The labels of the disciplines, in the order in which they were given."""
+        """The labels of the disciplines, in the given order."""
         return list(self._names)
 
     @property
@@ -93,7 +93,8 @@ class Replay(Results):
         return {each["label"]: each["queue"]["discipline"] for each in several}
 
     def plot(self) -> Figure:
-        """What left the link, queueing delays and drops by reason: of the largest flows, or of each discipline."""
+        """Packets that left the link, queueing delays and drops by reason: for the largest flows, or for each
+        discipline."""
         if len(self._names) == 1:
             return replay_page.flow_figure(self.flows)
         from ..plot import replay as figures
@@ -105,11 +106,11 @@ class Replay(Results):
         return replay_page.page(self.summary, self.tables, self._names, self.remarks()).html()
 
     def overview(self) -> Table:
-        """What the link did."""
+        """The link's results."""
         return replay_page.links(self.links)
 
     def remarks(self) -> list[str]:
-        """What was odd about the capture and changes what its results mean, in sentences."""
+        """Warnings about the capture that affect the meaning of its results, as sentences."""
         capture, damage = self.summary["capture"], self.damage
         ended = [] if damage is None else [f"{damage}; the {capture['packets']} packets before it were replayed"]
         return [*ended, *capture["warnings"]]
@@ -139,21 +140,21 @@ def replay(
 
     `capture`: a pcap or pcapng file; `-` is standard input. `rate`: of the link, such as "10 Mbit/s". `queue`: a
     discipline, its name ("choke", "choke:candidates=2"), or the class of your own (default: Drop Tail).
-    `disciplines`: several instead, as for `compare`: the capture is replayed through each, with the same seed, and the
-    tables say which by their column `discipline`. `seed`: of a
-    discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
-    counts, "ip" (default) or "frame". `mtu`: the longest packet of the link in bytes (default 1500); what is longer was
-    merged by the host that captured, and is split; defaults of the queue follow from it. `on_jump`: what is done where
-    times leap, back by more than half a second or ahead by more than a day: "error" (default), "skip" (leave packets
-    out) or "shift" (let them follow at once). `flows`: how many have a row of their own (default 20,000); later ones
-    share one. `write`: a new pcapng file for what left the link, with its new times; it appears whole or not at all.
-    `sets`: more overrides, such as {"queue.limit": 100}.
-    `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
+    `disciplines`: several instead, as for `compare`. The capture is replayed through each, with the same seed; the
+    column `discipline` of the tables distinguishes them. `seed`: of a discipline's random stream and of the hash that
+    distinguishes flows (default 1). `length`: which length of a packet counts, "ip" (default) or "frame". `mtu`: the
+    longest packet of the link in bytes (default 1500); longer packets, which the capturing host merged, are split;
+    defaults of the queue follow from it. `on_jump`: what to do if times jump, back by more than half a second or ahead
+    by more than a day: "error" (default), "skip" (leave packets out) or "shift" (let them follow at once). `flows`: how
+    many flows have their own row (default 20,000); later ones share one. `write`: a new pcapng file for the packets
+    that left the link, with their new times; it appears completely or not at all. `sets`: more overrides, such as
+    {"queue.limit": 100}. `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a
+    notebook).
 
     A damaged capture is replayed up to the damage, which `Replay.damage` names. Raises `ScenarioError` when a value is
-    wrong, `capture` is no capture, or its times leap and `on_jump` does not say what then; OSError when a file can
-    not be read or written, TypeError when `queue` is no discipline; KeyboardInterrupt, and whatever `progress` or a
-    discipline of your own raises, end the replay.
+    wrong, `capture` is not a capture, or its times jump and `on_jump` is "error"; OSError when a file cannot be read or
+    written; TypeError when `queue` is not a discipline. KeyboardInterrupt ends the replay, and so does any exception of
+    `progress` or of your own discipline.
 
     >>> run = sg.run("unresponsive", duration="2 s", warmup="0 s", pcap={"bottleneck": "sent.pcapng"})
     >>> replay = sg.replay("sent.pcapng", rate="500 kbit/s", disciplines="drop_tail,codel")

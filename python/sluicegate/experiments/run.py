@@ -37,7 +37,7 @@ def simulate(
     progress: Progress | bool | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
-    """Simulate a network with its flows, or a scenario, and return the results. `run` is another name of it.
+    """Simulate a network with its flows, or a scenario, and return the results. `run` is another name for it.
 
     `network`: a network, with `flows`; or without them the name of a bundled scenario
     (`sluicegate.scenario.scenarios()` lists them), a file, the text of a scenario (a text of several lines, or with
@@ -48,17 +48,16 @@ def simulate(
 
     The arguments that follow override keys of [run]; docs/reference/network.md lists their defaults.
 
-    `duration`: the simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
-    `sample`: the interval of the series. `series`: False leaves them out. `exchanges`: True keeps each
-    request with its response.
-    `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
-    packets the table `packets` keeps. `segments`: how many segments of TCP the table `segments` keeps. `positions`: how
-    many packets the table `positions` keeps.
-    `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
-    `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
+    `duration`: the simulated time. Counters and means leave out its beginning, `warmup`. `seed`: of every random
+    stream. `sample`: the interval of the series. `series`: False leaves the series out. `exchanges`: True keeps each
+    request with its response. `recent`: how many of the last marks and losses count for `recent_share`. `packets`: how
+    many events of single packets the table `packets` keeps. `segments`: how many segments of TCP the table `segments`
+    keeps. `positions`: how many packets the table `positions` keeps. `progress`: a function, True for a bar, False for
+    none (default: a bar on a terminal and in a notebook). `pcap`: links, and for each a pcapng file for the packets
+    that it sends. Files appear completely or not at all.
 
-    Raises `ScenarioError` when a value is wrong, OSError, TypeError when something is no network, discipline or source.
-    KeyboardInterrupt, and whatever `progress` or a discipline of your own raises, end the run.
+    Raises `ScenarioError` when a value is wrong, OSError, TypeError when an object is not a network, discipline or
+    source. KeyboardInterrupt ends the run, and so does any exception of `progress` or of your own discipline.
 
     >>> net = sg.dumbbell(rate="1 Mbit/s", delay="10 ms", queue=sg.Choke(candidates=2))
     >>> run = sg.simulate(net, [sg.Tcp(4), sg.Udp(rate="2 Mbit/s")], duration="2 s", warmup="0 s")

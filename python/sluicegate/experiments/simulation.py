@@ -98,8 +98,8 @@ class Simulation:
     ) -> Self:
         """Run up to and including the time `to`, or for the time `by`, and at most to the end; return this object.
 
-        Both are seconds, or texts such as "100 ms". A time that has passed does nothing. Ctrl-C interrupts it, and the
-        run can continue afterwards; an exception of a discipline written in Python is raised here, and ends the run.
+        Both are seconds, or texts such as "100 ms". A time that has passed has no effect. Ctrl-C interrupts it, and the
+        run can continue afterwards. An exception of a discipline in Python is raised here, and ends the run.
         """
         if (to is None) == (by is None):
             raise TypeError("advance needs either a time `to` or a time `by`")
@@ -116,7 +116,8 @@ class Simulation:
     # --- looking -------------------------------------------------------------------------------
 
     def results(self) -> Run:
-        """What was measured so far, as `finish` gives it: since the end of the warm-up, or before that since the start.
+        """The results so far, in the form of `finish`: since the end of the warm-up, or during the warm-up since the
+        start.
 
         The run continues unchanged.
         """
@@ -143,7 +144,7 @@ class Simulation:
         `sluicegate.Red(max_p=0.1)`; or a class of your own. The new discipline is offered the queued packets in order,
         and drops those that it refuses with the reason `reconfigured`.
 
-        Raises `ScenarioError` when the key or the value is wrong, or cannot change; nothing has changed then.
+        Raises `ScenarioError` when the key or the value is wrong, or cannot change; then nothing changes.
         """
         written = self._change({"key": key, "value": value})
         value = written["value"]
@@ -152,10 +153,10 @@ class Simulation:
 
     @property
     def changes(self) -> list[dict[str, Any]]:
-        """What was changed, and what the scenario has for later: `time`, `key` and `value`, in order.
+        """All changes so far, and those that the scenario schedules for later: `time`, `key` and `value`, in order.
 
-        `Simulation(..., changes=...)` with the same scenario repeats the run. `summary["scenario"]` of the results has
-        them too, in a form that needs nothing else.
+        `Simulation(..., changes=...)` with the same scenario repeats the run. `summary["scenario"]` of the results
+        includes them, so it can repeat the run alone.
         """
         if self._finished:
             return self._finished[1]
@@ -182,7 +183,7 @@ class Simulation:
     # --- ending --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give up the run, and the memory that it holds."""
+        """End the run and free its memory."""
         self._core.close()
 
     def __enter__(self) -> Self:

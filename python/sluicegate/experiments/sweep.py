@@ -49,8 +49,8 @@ class Sweep(ResultObject):
     """What `sweep` returns, and `Sweep.read` reads again.
 
     Every table begins with a column for each key that was swept, named after it and the unit of its numbers
-    (`flows.1.rate_bps`), one for each that `sets`, `queue`, `duration` and `warmup` gave for all points, and `seed`.
-    Rows stand in the order of the grid, then of the seeds.
+    (`flows.1.rate_bps`), one for each value that `sets`, `queue`, `duration` and `warmup` set at all points, and
+    `seed`. Rows are in the order of the grid, then of the seeds.
 
     Attributes:
         flows: One row for each flow of each run, as in `Run.flows`.
@@ -59,7 +59,7 @@ class Sweep(ResultObject):
         totals: One row for each run: length of the measured window, throughput, packets at the links, and events.
         summary: Version, scenario of the first point with every default filled in, what was swept, overrides, seeds.
         columns: The names of the columns of swept keys.
-        kept: How many runs were there already.
+        kept: How many runs existed already.
 
     >>> over = {"queue.discipline": "red,choke", "flows.1.rate": ["1 Mbit/s", "2 Mbit/s"]}
     >>> swept = sg.sweep("unresponsive", over=over, seeds=1, duration="2 s", warmup="0 s")
@@ -78,7 +78,7 @@ class Sweep(ResultObject):
 
     @classmethod
     def read(cls, directory: str | Path) -> Sweep:
-        """What `write` wrote, or `sweep` with `out`. Raises OSError, and ValueError when the folder holds no sweep."""
+        """What `write` wrote, or `sweep` with `out`. Raises OSError, and ValueError when the folder has no sweep."""
         summary = read_summary(directory, "a sweep", ("version", "scenario", "over", "seeds"))
         tables = {name: read_table(directory, name) for name in TABLES}
         return cls(tables, summary, tables["totals"].height)
@@ -89,7 +89,8 @@ class Sweep(ResultObject):
         return Frames({name: getattr(self, name) for name in TABLES})
 
     def plot(self) -> Figure:
-        """What each group of flows and each link gets over the first axis; a line for each point of the others."""
+        """The results of each group of flows and each link over the first axis, with a line for each point of the
+        others."""
         from ..plot import sweep as figures
 
         return figures.figure(self.groups, self.links, self.columns)
@@ -102,15 +103,16 @@ class Sweep(ResultObject):
         return sweep_page.page(self.summary, self.tables, self.columns, self.plot())
 
     def overview(self) -> Table:
-        """Throughput, loss and delays of each group at each point, means over seeds; of many points the first."""
+        """Throughput, loss and delays of each group at each point, means over seeds; only the first points if there are
+        many."""
         return sweep_page.groups(self.groups, self.columns, sweep_page.MOST_SHOWN)
 
     def write(self, directory: str | Path) -> Path:
         """Write flows.parquet, links.parquet, groups.parquet, totals.parquet, summary.json, the figure sweep.svg, and
         report.html, the page; return the directory.
 
-        They appear whole or not at all, and files of other names in an existing directory stay. Equal sweeps give equal
-        bytes. Raises OSError.
+        They appear completely or not at all, and files with other names in an existing directory stay. Equal sweeps
+        give equal bytes. Raises OSError.
         """
         page = self._page()
         with staged(directory) as folder:
@@ -122,7 +124,7 @@ class Sweep(ResultObject):
         return Path(directory)
 
     def points(self) -> list[tuple[str, ...]]:
-        """The values of the swept keys at each point, as they were given, in the order of the tables."""
+        """The values of the swept keys at each point, as given, in the order of the tables."""
         over = self.summary["over"]
         each_place = places([(len(each["values"]), "along" in each) for each in over])
         return [tuple(each["values"][at] for each, at in zip(over, place, strict=True)) for place in each_place]
@@ -147,28 +149,29 @@ def sweep(
     cluster: str | None = None,
     progress: Progress | bool | None = None,
 ) -> Sweep:
-    """Run a scenario at every point of a grid, each for every seed.
+    """Run a scenario at every point of a grid, with every seed.
 
-    `network`, `flows`, `queue`, `duration`, `warmup` and `sets` as for `simulate`. `over`: what is swept, dotted keys,
+    `network`, `flows`, `queue`, `duration`, `warmup` and `sets` as for `simulate`. `over`: the keys to vary, dotted,
     and for each a text such as "0.1..10 Mbit/s log 12" or "red,choke", or a list of values; several keys give every
-    combination, and those of a tuple go together: {("flows.1.rate", "queue.limit"): [("1 Mbit/s", 50), ("2 Mbit/s",
-    100)]}. The values of queue.discipline, or just queue, are disciplines as `compare` takes them: names, objects,
-    classes of your own. `seeds`: how many, counted from 1, or the seeds themselves. `out`: a folder that keeps each
-    run as it ends, in runs.sqlite, and gets what `Sweep.write` writes in the end; a run that is kept there is not run
-    again. `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
-    `jobs`: how many runs at once (default: one for each core), in threads, or in processes when a discipline is written
-    in Python; `executor` runs them instead, or `cluster`, the address of a Dask scheduler ("tcp://10.0.0.1:8786"),
-    whose workers need the same build: the same wheel. Results depend on none of these.
+    combination, and the keys of a tuple change together: {("flows.1.rate", "queue.limit"): [("1 Mbit/s", 50), ("2
+    Mbit/s", 100)]}. The values of queue.discipline, or just queue, are disciplines as `compare` takes them: names,
+    objects, classes of your own. `seeds`: how many, counted from 1, or the seeds themselves. `out`: a folder that keeps
+    each run in runs.sqlite as soon as it ends, and finally gets the files of `Sweep.write`. Kept runs are not repeated.
+    `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook). `jobs`: how
+    many runs at once (default: one for each core), in threads, or in processes when a discipline is written in Python;
+    `executor` runs them instead, or `cluster`, the address of a Dask scheduler ("tcp://10.0.0.1:8786"), whose workers
+    need the same build (the same wheel). Results do not depend on any of these.
 
-    A run is known by its scenario with every default filled in, its seed, the version and build of Sluicegate, and the
-    files of disciplines written in Python and of connections; where it is made, they are compared again. A discipline
-    that is made by a function is run anew each time. In a script that has a discipline written in Python, the call
-    stands below `if __name__ == "__main__":`, because each process reads the script first.
+    A run is identified by its scenario with every default filled in, its seed, the version and build of Sluicegate, and
+    the files of disciplines in Python and of connections. The process that runs it checks these files again. A
+    discipline made by a function is run again each time. If a script contains a discipline in Python, put the call
+    below `if __name__ == "__main__":`, because each process first imports the script.
 
     Every point is checked before any runs. Raises `ScenarioError`, which is a ValueError, for a wrong value, and
-    OSError; TypeError for what is no network, source or value, or no whole number of seeds or jobs; RuntimeError when a
-    process comes to the call that began it; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
-    and whatever `progress` or a discipline of your own raises, end the work; what is done is kept in `out`.
+    OSError; TypeError for an object that is not a network, source or value, or if seeds or jobs are not a whole number;
+    RuntimeError when a process reaches the call that started it; `cluster.ClusterError` when a cluster does not answer.
+    KeyboardInterrupt ends the work, and so does any exception of `progress` or of your own discipline; `out` keeps
+    completed runs.
 
     >>> swept = sg.sweep("unresponsive", over={"queue.limit": "50,100"}, seeds=2, duration="2 s", warmup="0 s")
     >>> swept.totals.select("queue.limit", "seed").rows()

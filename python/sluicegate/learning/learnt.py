@@ -31,13 +31,13 @@ def learn(
 ) -> Learnt:  # fmt: skip
     """Learn a scenario of the link, its queue and its traffic from captures, best of all before and behind the queue.
 
-    `captures`: pcap or pcapng files, of a router's two interfaces or of one place; those of one file are told apart by
-    interface. `inside`: addresses or prefixes at home, where it cannot be told (private ones, or the one host that all
-    connections have). `on_jump`: what to do where times leap, as in a replay. `out`: a file for the scenario, which
-    `simulate` and `recommend` take; beside it go files that it needs.
+    `captures`: pcap or pcapng files, of a router's two interfaces or of one place; within a file the interfaces are
+    distinguished. `inside`: addresses or prefixes at home, if `learn` cannot find them (it takes private ones, or the
+    one host that all connections share). `on_jump`: what to do if times jump, as in a replay. `out`: a file for the
+    scenario, which `simulate` and `recommend` take; files that it needs are written beside it.
 
-    Raises `ScenarioError` when a file is no capture, or nothing can be learnt from it; OSError when one cannot be read
-    or written.
+    Raises `ScenarioError` when a file is not a capture, or nothing can be learnt from it; OSError when one cannot be
+    read or written.
 
     >>> places = {"bottleneck/arrivals": "before.pcapng", "bottleneck": "behind.pcapng"}
     >>> run = sg.run("unresponsive", duration="5 s", warmup="0 s", pcap=places)

@@ -59,14 +59,14 @@ class Learnt:
     """What `learn` returns.
 
     Attributes:
-        seconds: How long the captures are.
+        seconds: The length of the captures in seconds.
         forward: The direction that is the scenario's `[network]`: the one with more bytes.
         back: The other one.
-        rtts_ms: The base round trip of each connection of TCP for which it is known.
+        rtts_ms: The base round trip of each TCP connection, if known.
         groups: The groups of traffic.
-        unknown: What could not be told, with its range.
-        remarks: What whoever reads the result must know of the captures.
-        flows: A row for each connection; None of measurements alone.
+        unknown: Values that could not be determined, with their ranges.
+        remarks: Warnings about the captures that a reader of the result must know.
+        flows: A row for each connection; None if only measurements were given.
 
     >>> places = {"bottleneck/arrivals": "before.pcapng", "bottleneck": "behind.pcapng"}
     >>> run = sg.run("unresponsive", duration="5 s", warmup="0 s", pcap=places)

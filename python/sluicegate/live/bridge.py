@@ -27,7 +27,7 @@ NO_DELAY = "0 s"
 
 
 class InterfaceWarning(ScenarioWarning):
-    """An interface is not as a transparent bridge needs it.
+    """An interface is not set up as a transparent bridge needs.
 
     >>> import warnings
     >>> warnings.simplefilter("error", sg.InterfaceWarning)  # do not bridge interfaces that are not fit for it
@@ -56,27 +56,27 @@ def bridge(
     progress: Progress | None = None,
     packets: bool = False,
 ) -> Run:
-    """Carry frames between two interfaces, through a link in each direction, and return what crossed the links.
+    """Carry frames between two interfaces, through a link in each direction, and return the results of the links.
 
-    `upstream`, `downstream`: the names of two Ethernet interfaces that are up. What comes in by the first and leaves by
-    the second crosses the link "down", what comes back the link "up".
-    `rate`, `delay`, `jitter`, `loss`: of the link, in both directions; without `delay` and `link` it adds no delay.
-    `queue`: the discipline in both directions (default: Drop Tail). `link`: a bundled scenario's name, a file or a
-    mapping, whose network and queue are the link's. `down`, `up`: what is different in one direction:
-    "rate=16 Mbit/s,queue=fq_codel", or such a mapping, with the keys of a network's direction and `queue`.
-    `sets`: more overrides. `seed`: of every random stream. `flows`: how many have a row of their own (default 20,000).
-    `duration`: when to end; without it the bridge runs until KeyboardInterrupt, which is its normal end: the
-    results are returned. `pcap`: a pcapng file of what the links do, drops noted. `busy`: never sleep, which takes a
-    processor and is more exact; `spin`: how long before a departure to stop sleeping. `progress`: a
-    function; `packets`: tell it of packets that wait, as for `shell`.
+    `upstream`, `downstream`: the names of two Ethernet interfaces that are up. Frames from the first to the second
+    cross the link "down", frames in the other direction the link "up". `rate`, `delay`, `jitter`, `loss`: of the link,
+    in both directions; without `delay` and `link` it adds no delay. `queue`: the discipline in both directions
+    (default: Drop Tail). `link`: a bundled scenario's name, a file or a mapping, whose network and queue are the
+    link's. `down`, `up`: values for only one direction: "rate=16 Mbit/s,queue=fq_codel", or a mapping, with the keys of
+    a network's direction and `queue`. `sets`: more overrides. `seed`: of every random stream. `flows`: how many flows
+    have their own row (default 20,000). `duration`: when to end. Without it the bridge runs until KeyboardInterrupt,
+    and then returns the results as usual. `pcap`: a pcapng file of the links' packets, with a note at each drop.
+    `busy`: never sleep; this occupies a processor and is more exact; `spin`: how long before a departure to stop
+    sleeping. `progress`: a function; `packets`: pass it the waiting packets, as for `shell`.
 
-    It ends, too, when an interface is down or gone: `summary["live"]["fault"]` says so, None otherwise.
+    It also ends when an interface goes down or disappears; `summary["live"]["fault"]` then says so, and is None
+    otherwise.
 
-    What is questionable about the interfaces is told as `InterfaceWarning`. While it runs, receive offloads that merge
-    packets are off; they are restored at the end.
+    An `InterfaceWarning` names problems of the interfaces. While the bridge runs, receive offloads that merge packets
+    are off; they are restored at the end.
 
-    Raises `ScenarioError` when a value is wrong or this process lacks the rights, with what to do, OSError when an
-    interface cannot be used, TypeError, and whatever `progress` or a discipline of your own raises.
+    Raises `ScenarioError` when a value is wrong or this process lacks the rights, with the remedy, OSError when an
+    interface cannot be used, TypeError, and any exception of `progress` or of your own discipline.
 
     >>> run = sg.bridge("left", "right", rate="20 Mbit/s", queue="choke", duration="1 s")
     >>> run.links["link"].to_list()

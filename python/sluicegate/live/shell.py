@@ -50,25 +50,25 @@ def shell(
     progress: Progress | None = None,
     packets: bool = False,
 ) -> Run:
-    """Run `command` in a network namespace of its own behind an emulated link, and return what crossed the link.
+    """Run `command` in a separate network namespace behind an emulated link, and return the results of the link.
 
     `command`: a program and its arguments, or a line for the shell; without one, the shell itself. As root it reaches
-    the world, by network address translation, unless `peer` is given, which then runs at the other end; their
-    addresses are in SLUICEGATE_ADDRESS (its own) and SLUICEGATE_PEER (the other's).
-    `rate`, `delay`, `jitter`, `loss`: of the link, in both directions. `queue`: the discipline at both of its ends
-    (default: Drop Tail). `link`: a bundled scenario's name, a file or a mapping, whose network and queue are the
-    link's. `down`, `up`: what is different to the command and from it: "rate=16 Mbit/s,queue=fq_codel,drop=5+8-10", or
-    such a mapping. Beside the keys of a network's direction, which name fates of single packets too, there is `queue`.
-    `sets`: more overrides. `seed`: of every random stream. `mtu`: the longest packet in bytes (default 1500).
-    `sysctls`: settings of the command's network namespace, such as {"net.ipv4.tcp_ecn": 1}. `pcap`: a pcapng file of
-    what the link does, drops noted. `busy`: never sleep, which takes a processor and is more exact; `spin`: how long
-    before a departure to stop sleeping. `flows`: how many have a row of their own (default 20,000). `progress`: a
-    function; with `packets` it is called some twenty times a second, and told who waits in each queue.
+    the Internet, by network address translation. If `peer` is given, that runs at the other end instead.
+    SLUICEGATE_ADDRESS has the command's own address, SLUICEGATE_PEER that of the other end. `rate`, `delay`, `jitter`,
+    `loss`: of the link, in both directions. `queue`: the discipline in both directions (default: Drop Tail). `link`: a
+    bundled scenario's name, a file or a mapping, whose network and queue are the link's. `down`, `up`: values for only
+    the direction to the command, or from it: "rate=16 Mbit/s,queue=fq_codel,drop=5+8-10", or a mapping. The keys are
+    those of a network's direction, including those for single packets, and `queue`. `sets`: more overrides. `seed`: of
+    every random stream. `mtu`: the longest packet in bytes (default 1500). `sysctls`: settings of the command's network
+    namespace, such as {"net.ipv4.tcp_ecn": 1}. `pcap`: a pcapng file of the link's packets, with a note at each drop.
+    `busy`: never sleep; this occupies a processor and is more exact; `spin`: how long before a departure to stop
+    sleeping. `flows`: how many flows have their own row (default 20,000). `progress`: a function; with `packets` it is
+    called some twenty times a second, with the flows that wait in each queue.
 
     The exit code of `command` is `summary["live"]["exit_code"]`, that of `peer` `["peer_exit_code"]`, if it ended by
-    itself. Raises `ScenarioError` when a value is wrong or this
-    process lacks the rights, with what to do, OSError when the link cannot be made, and TypeError. KeyboardInterrupt,
-    and whatever `progress` or a discipline of your own raises, end the command.
+    itself. Raises `ScenarioError` when a value is wrong or this process lacks the rights, with the remedy, OSError when
+    the link cannot be made, and TypeError. KeyboardInterrupt ends the command, and so does any exception of `progress`
+    or of your own discipline.
 
     >>> run = sg.shell("true", rate="10 Mbit/s", delay="20 ms", queue="codel", peer="sleep 1")
     >>> run.summary["live"]["exit_code"]

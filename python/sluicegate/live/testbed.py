@@ -48,19 +48,19 @@ def testbed(
 
     Hosts are sockets of the kernel in two network namespaces; links and queues are Sluicegate's, in real time: a run of
     20 s takes 20 s. `network` to `exchanges` as for `simulate`.
-    `algorithms`: the kernel's congestion control for all flows, such as "bbr", or by the name of their group; without
-    it the scenario's `algorithm` is the kernel's of that name. `sysctls`: settings of the kernel on both sides, such as
-    {"net.ipv4.tcp_sack": 0}. `pcap`: a pcapng file of what the links do, drops noted. `busy`: never sleep, which takes
-    a processor and is more exact. `progress`: a function, True for a bar, False for none (default: a bar on a terminal
-    and in a notebook).
+    `algorithms`: the kernel's congestion control for all flows, such as "bbr", or for each group by its name; without
+    it the kernel's algorithm with the name of the scenario's `algorithm`. `sysctls`: settings of the kernel on both
+    sides, such as {"net.ipv4.tcp_sack": 0}. `pcap`: a pcapng file of the links' packets, with a note at each drop.
+    `busy`: never sleep; this occupies a processor and is more exact. `progress`: a function, True for a bar, False for
+    none (default: a bar on a terminal and in a notebook).
 
-    The tables are those of a simulated run without the columns that only a simulator fills. `summary["live"]` says
-    whether the machine kept up, and how late packets were. What the kernel does in place of what the scenario says, and
-    what makes results doubtful, is told as `RealHostsWarning`, and by `remarks()` of the results.
+    The tables are those of a simulated run, without the columns that only a simulator can fill. `summary["live"]` says
+    whether the machine kept up, and how late packets were. A `RealHostsWarning`, and `remarks()` of the results, say
+    where the kernel differs from the scenario, and what makes results doubtful.
 
     Raises `ScenarioError` when a value is wrong, real hosts cannot do it, or this process lacks the rights, OSError
-    when hosts cannot be made, and TypeError. KeyboardInterrupt, and whatever `progress` or a discipline of one's own
-    raises, end the run.
+    when hosts cannot be made, and TypeError. KeyboardInterrupt ends the run, and so does any exception of `progress` or
+    of your own discipline.
 
     >>> net = sg.dumbbell(rate="10 Mbit/s", delay="10 ms", queue=sg.Codel())
     >>> run = sg.testbed(net, sg.Udp(rate="1 Mbit/s"), duration="2 s", warmup="0 s")

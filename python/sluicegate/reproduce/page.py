@@ -1,8 +1,8 @@
 """The page of a reproduction: what the paper says beside what was measured, one self-contained file.
 
 `write_files` makes a folder with `report.html` (figures inside, no script, nothing fetched), each figure as
-`figures/<id>.svg`, its data as `data/<id>.parquet`, and `checks.json`. They appear whole or not at all. A report of
-some figures alone is `report-<ids>.html` with `checks-<ids>.json`, beside that of all.
+`figures/<id>.svg`, its data as `data/<id>.parquet`, and `checks.json`. They appear completely or not at all. A report
+of some figures alone is `report-<ids>.html` with `checks-<ids>.json`, beside that of all.
 """
 
 from __future__ import annotations

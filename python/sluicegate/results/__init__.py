@@ -96,8 +96,8 @@ class Results(ResultObject):
     def write(self, directory: str | Path) -> Path:
         """Write each table that has rows as NAME.parquet, and summary.json; return the directory. `read` reads them.
 
-        They appear whole or not at all, and other files in an existing directory stay, but for tables that have no rows
-        now. Equal runs give equal bytes. Raises OSError.
+        They appear completely or not at all. Other files in an existing directory stay, except those of tables that now
+        have no rows. Equal runs give equal bytes. Raises OSError.
         """
         from ..io import staged
 
@@ -106,7 +106,7 @@ class Results(ResultObject):
         return Path(directory)
 
     def write_files(self, folder: Path) -> None:
-        """Write the same files into a folder that is there, one after the other. Raises OSError."""
+        """Write the same files into an existing folder, one after the other. Raises OSError."""
         from ..io import write_json, write_parquet
 
         for name, table in self.tables.items():
@@ -120,7 +120,8 @@ class Results(ResultObject):
 
 
 class Run(Results):
-    """What a simulation gave, or a shell: the tables of real packets lack the columns that only a simulator can fill.
+    """The results of a simulation, or of real packets. Tables of real packets lack the columns that only a simulator
+    can fill.
 
     Attributes:
         summary: Version, resolved scenario, seed, totals and the number of events.
@@ -138,7 +139,7 @@ class Run(Results):
     def read(cls, directory: str | Path) -> Run:
         """What `write` wrote, or `sluicegate run -o`. A table without a file has no rows.
 
-        Raises OSError, and ValueError when the folder holds something else, or a file is missing or damaged.
+        Raises OSError, and ValueError when the folder contains something else, or a file is missing or damaged.
         """
         summary = read_summary(directory, "a run", ("version", "scenario", "seed", "totals", "events"))
         always = LIVE if "live" in summary else ALWAYS
@@ -156,7 +157,7 @@ class Run(Results):
 
     @property
     def occupancy(self) -> pl.DataFrame:
-        """How many packets each flow has queued at each link, over time; no row where there are none."""
+        """How many packets each flow has queued at each link, over time; no row if it has none."""
         return self.table("occupancy")
 
     @property
@@ -166,32 +167,32 @@ class Run(Results):
 
     @property
     def segments(self) -> pl.DataFrame:
-        """Single segments of TCP, what their headers say and what became of them: the first `run.segments` of them."""
+        """Single TCP segments, with their headers and what happened to them: the first `run.segments` of them."""
         return self.table("segments")
 
     @property
     def state(self) -> pl.DataFrame:
-        """What each discipline shows of itself over time, such as its drop probability: names and values."""
+        """The internal state of each discipline over time, such as its drop probability: names and values."""
         return self.table("state")
 
     @property
     def positions(self) -> pl.DataFrame:
-        """Which flow holds each place of each queue, over time: the first `run.positions` packets, by default none."""
+        """The flow at each position of each queue, over time: the first `run.positions` packets, by default none."""
         return self.table("positions")
 
     @property
     def groups(self) -> pl.DataFrame:
-        """One row for each group of flows, which are those of one name: throughput, loss, delays, response times."""
+        """One row for each group of flows with the same name: throughput, loss, delays, response times."""
         return self.table("groups")
 
     @property
     def delays(self) -> pl.DataFrame:
-        """How the one-way delays of each group are distributed: packets by classes of delay."""
+        """The distribution of one-way delays of each group: packets by classes of delay."""
         return self.table("delays")
 
     @property
     def response_times(self) -> pl.DataFrame:
-        """How the response sizes and times of each group are distributed: exchanges and bytes by classes of both."""
+        """The distribution of response sizes and times of each group: exchanges and bytes by classes of both."""
         return self.table("response_times")
 
     @property
@@ -200,7 +201,7 @@ class Run(Results):
         return self.table("exchanges")
 
     def plot(self) -> Figure:
-        """Throughput of each group and the queue over time, how delays are distributed, and drops by reason."""
+        """Throughput of each group and the queue over time, the distribution of delays, and drops by reason."""
         from ..plot import run
 
         return run.figure(self.tables)
@@ -218,7 +219,7 @@ class Run(Results):
         return run_page.groups(self.groups)
 
     def remarks(self) -> list[str]:
-        """What changes the meaning of results of real packets, in sentences; none for a simulation."""
+        """Warnings about results of real packets, as sentences; none for a simulation."""
         from . import run_page
 
         return run_page.remarks(self.summary)
@@ -230,8 +231,8 @@ class Run(Results):
     def to_flent(self, path: str | Path, title: str = "sluicegate") -> Path:
         """Write the run's TCP streams as a data file of Flent (.flent.gz); return the path. `title`: for its plots.
 
-        docs/results.md says what is in it. Equal runs give equal bytes. Raises OSError, and `ScenarioError` where there
-        are no TCP streams, or no samples of them, or `path` ends otherwise.
+        docs/results.md says what is in it. Equal runs give equal bytes. Raises OSError, and `ScenarioError` if there
+        are no TCP streams, or no samples of them, or if `path` has another ending.
         """
         from ..export import flent, require_suffix
         from ..io import staged_file
@@ -244,9 +245,9 @@ class Run(Results):
     def to_qlog(self, flow: int | str, path: str | Path, draft: Literal["current", "0.3"] = "current") -> Path:
         """Write a TCP flow's congestion state as qlog (JSON text sequences: .sqlog, or .qlog); return the path.
 
-        `flow`: its number, or the name of a group of one flow. `draft`: "0.3" for qvis. With `run.packets` there are
-        sent and lost packets too. Raises OSError, and `ScenarioError` for a flow without a congestion window, or where
-        `path` ends otherwise.
+        `flow`: its number, or the name of a group of one flow. `draft`: "0.3" for qvis. With `run.packets` the file
+        also has sent and lost packets. Raises OSError, and `ScenarioError` for a flow without a congestion window, or
+        if `path` has another ending.
         """
         from ..export import qlog, require_suffix
         from ..io import staged_file
@@ -257,10 +258,10 @@ class Run(Results):
         return Path(path)
 
     def plot_time_sequence(self, flow: int | str) -> Figure:
-        """A TCP flow's data, retransmissions, acknowledgements and drops over time, of the table `packets`.
+        """A TCP flow's data, retransmissions, acknowledgements and drops over time, from the table `packets`.
 
         `flow`: its number, or the name of a group of one flow. Raises `ScenarioError` for a flow without a stream of
-        bytes, and where `run.packets` is 0, or the table holds none of the flow's data.
+        bytes, if `run.packets` is 0, and if the table has none of the flow's data.
         """
         from .. import export
         from ..plot import time_sequence

@@ -72,9 +72,9 @@ class ResultObject:
         raise NotImplementedError
 
     def write(self, directory: str | Path) -> Path:
-        """Write the results into a folder, whole or not at all. `read` reads them again.
+        """Write the results into a folder, completely or not at all. `read` reads them again.
 
-        `Run` and `Replay` write tables and summary.json alone; the others write figures and report.html, too.
+        `Run` and `Replay` write only tables and summary.json; the others also write figures and report.html.
         """
         raise NotImplementedError
 

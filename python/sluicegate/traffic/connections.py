@@ -14,7 +14,7 @@ from .. import _core
 
 
 class Vectors:
-    """What `vectors` returns: a file of connection vectors that has been read without fault.
+    """What `vectors` returns: a valid file of connection vectors.
 
     Attributes:
         path: The file.
@@ -55,15 +55,16 @@ class Vectors:
     def text(self, format: str) -> str:
         """The connections in a format, "original" or "alternate", sorted by their starts; comments are left out.
 
-        Raises `ScenarioError` for another format, for a file that has become faulty since, and for a connection that
-        the original format cannot say: a sequential one that waits before its first unit.
+        Raises `ScenarioError` for another format, for a file that has become invalid since, and for a connection that
+        the original format cannot express: a sequential one that waits before its first unit.
         """
         _, text = _core.vectors(str(self.path), format)
         assert text is not None
         return text
 
     def write(self, path: str | Path, format: str) -> Path:
-        """Write `text(format)` to a file, whole or not at all; return its path. Raises as `text` does, and OSError."""
+        """Write `text(format)` to a file, completely or not at all; return its path. Raises the exceptions of `text`,
+        and OSError."""
         from ..io import staged_file
 
         text = self.text(format)
@@ -72,7 +73,7 @@ class Vectors:
         return Path(path)
 
     def record(self) -> dict[str, Any]:
-        """The attributes as JSON knows them."""
+        """The attributes as JSON."""
         return {**vars(self), "path": str(self.path)}
 
     def __repr__(self) -> str:
@@ -82,7 +83,7 @@ class Vectors:
 def vectors(file: str | Path) -> Vectors:
     """Read a file of connection vectors, in either text format of tmix, as `vectors` of a group of `Connections` does.
 
-    Raises `ScenarioError` with the line of the first mistake, or when it is no plain file.
+    Raises `ScenarioError` with the line of the first mistake, or when it is not a plain file.
 
     >>> from pathlib import Path
     >>> written = Path("link.cvec").write_text("SEQ 0 1 1 1\\nw 16384 65535\\nr 100000\\n> 300\\nt 50000\\n< 1448\\n")

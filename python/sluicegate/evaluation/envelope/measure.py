@@ -90,17 +90,17 @@ def envelope(
 
     `disciplines`: as for `compare`; or "all", with their defaults. `quick`: one rate in a decade instead of two, and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `promise`: the longest mean queueing delay of
-    disciplines of your own, such as "20 ms" (default: 400 ms, ITU-T G.114); those of the package have their own.
-    `move`: parameters that are moved, ["w_q"], with values that they are to take, {"max_th": [10, 20, 40]}, in place of
-    half and twice (default: each parameter that is a number; of a discipline in Python those of its signature).
-    `grid`: instead of the suite's. `out`: a folder that keeps each run as it ends, and gets report.html, the table of
-    cells and summary.json in the end; runs that are there are not run again. `jobs`, `executor`, `cluster` and
-    `progress` as for `compare`; in a script, a class of your own needs the call below `if __name__ == "__main__":`.
-    `begin` is called once all is checked, with the number of runs and about how many seconds they take on one core.
+    disciplines of your own, such as "20 ms" (default: 400 ms, ITU-T G.114); bundled disciplines have their own. `move`:
+    the parameters to vary, ["w_q"], or with values, {"max_th": [10, 20, 40]}, instead of half and twice (default: each
+    parameter that is a number; for a discipline in Python those of its signature). `grid`: instead of the suite's.
+    `out`: a folder that keeps each run as soon as it ends, and finally gets report.html, the table of cells and
+    summary.json. Kept runs are not repeated. `jobs`, `executor`, `cluster` and `progress` as for `compare`; in a script
+    with your own class, put the call below `if __name__ == "__main__":`. `begin` is called after all checks, with the
+    number of runs and an estimate of their time on one core in seconds.
 
-    Raises `ScenarioError`, which is a ValueError, for disciplines and values that are not as they should be, for less
-    than one seed or job, and for parameters to move that none has; OSError when `out` cannot be written; and what a
-    discipline in Python raises, but for values of its parameters that were moved: these cells are then not measured.
+    Raises `ScenarioError`, which is a ValueError, for wrong disciplines and values, for less than one seed or job, and
+    for parameters that no discipline has; OSError when `out` cannot be written; and any exception of a discipline in
+    Python, except with varied values of its parameters: these cells are then not measured.
 
     >>> from sluicegate.evaluation.envelope.grid import Grid
     >>> grid = Grid(rates=(1_000_000,), flows=(1, 10), trips=(30_000_000,), flooded=(), moved=(10, 30_000_000),

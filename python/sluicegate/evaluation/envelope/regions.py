@@ -46,8 +46,8 @@ class Regions:
         }
 
     def envelope(self, discipline: str, parameter: str = "", moved: float | str = 1.0) -> Envelope:
-        """That of a discipline, by its label; of one with a parameter moved, by this factor or to this value, only the
-        row in which that was done."""
+        """The envelope of a discipline, by its label. If a parameter was varied by this factor or to this value, only
+        the row of that."""
         rows = self.cells.filter(_is(moved), discipline=discipline, parameter=parameter)
         if rows.is_empty():
             raise KeyError(discipline)
@@ -61,12 +61,11 @@ class Regions:
         return Envelope(axes[0], axes[1], axes[2], tuple(measured), self._sets[discipline])
 
     def envelopes(self) -> dict[str, Envelope]:
-        """Those of all disciplines, by label."""
+        """The envelopes of all disciplines, by label."""
         return {label: self.envelope(label) for label in self.disciplines}
 
     def moved(self, discipline: str) -> list[tuple[str, dict[float | str, Moved]]]:
-        """For each parameter that was moved its factors, or the values that were asked for, and what came of them;
-        first with none moved."""
+        """For each varied parameter, its factors or values and their results; the first entry is without variation."""
         rows = self.cells.filter(pl.col("discipline") == discipline, pl.col("parameter") != "")
         flows, trip = self.summary["moved"]
         found: list[tuple[str, dict[float | str, Moved]]] = []

@@ -50,7 +50,8 @@ class Envelopes(Regions, ResultObject):
 
     @classmethod
     def read(cls, directory: str | Path) -> Envelopes:
-        """What `write` wrote, or `envelope` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        """What `write` wrote, or `envelope` with `out`. Raises OSError, and ValueError when the folder has no such
+        results."""
         keys = ("version", "suite", "disciplines", "rates_bps", "round_trips_ns")
         return cls(read_table(directory, "cells"), read_summary(directory, "envelopes", keys))
 
@@ -66,7 +67,7 @@ class Envelopes(Regions, ResultObject):
         return charts.maps(self, discipline or self.disciplines[0])
 
     def html(self) -> str:
-        """The page: the regions of all, then of each discipline its heat maps and how parameters move its region."""
+        """The page: the regions of all, then for each discipline its heat maps, and how parameters move its region."""
         return page.page(self).html()
 
     def overview(self) -> Table:
@@ -86,7 +87,7 @@ class Envelopes(Regions, ResultObject):
 
     def write(self, directory: str | Path) -> Path:
         """Write report.html, cells.parquet, envelopes.json (for `check` and `recommend`) and summary.json; return the
-        directory. They appear whole or not at all. Raises OSError."""
+        directory. They appear completely or not at all. Raises OSError."""
         with staged(directory) as folder:
             write_parquet(self.cells, folder / "cells.parquet")
             write_json(folder / "summary.json", self.summary)
