@@ -25,8 +25,8 @@ class DropTail(Declared, role="queue"):
     Source: Floyd & Jacobson 1993, Sec. III
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 0; Linux, pfifo: the interface's txqueuelen, 1000 for Ethernet)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
+            0; Linux, pfifo: the interface's txqueuelen, 1000 for Ethernet)
     """
 
     name: ClassVar[str] = "drop_tail"
@@ -46,8 +46,8 @@ class RandomDrop(Declared, role="queue"):
     Source: Floyd & Jacobson 1993, Sec. II, footnote 2
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
     """
 
     name: ClassVar[str] = "random_drop"
@@ -68,12 +68,12 @@ class EarlyRandomDrop(Declared, role="queue"):
     Rules: drop_level and limit are both in packets or both in bytes
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
         drop_level: Queue length above which arrivals are dropped early. (packets; default: half of the limit; at
             least 0; Hashem 1989, without a value; Zhang 1989: half full; both after RED 1993, Sec. II-A)
-        drop_probability: Probability with which an arrival above the level is dropped. (default: 0.02; at least 0
-            and at most 1; Zhang 1989, after RED 1993, Sec. II-A)
+        drop_probability: Probability of dropping an arrival above the level. (default: 0.02; at least 0 and at
+            most 1; Zhang 1989, after RED 1993, Sec. II-A)
     """
 
     name: ClassVar[str] = "early_random_drop"
@@ -108,18 +108,18 @@ class Red(Declared, role="queue"):
             Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above max_th, so that RED decides)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: far above max_th, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
-        wait: Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps instead of Sec.
-            VII's. (default: false; ns-2, wait_)
-        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
-            (default: false; ns-2, gentle_; Floyd 2000)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RED 1993, Sec. IV;
+            RFC 3168, Sec. 5)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        wait: After a signal, wait 1/p_b packets before the next one: ns-2's law of gaps instead of Sec. VII's.
+            (default: false; ns-2, wait_)
+        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on every
+            arrival. (default: false; ns-2, gentle_; Floyd 2000)
         method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
         law: What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2
@@ -178,31 +178,31 @@ class PenaltyBox(Declared, role="queue"):
             Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above max_th, so that RED decides)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: far above max_th, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RED 1993, Sec. IV;
+            RFC 3168, Sec. 5)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         test: What puts a flow into the box. (default: disproportionate; ns-2, tcl/rtmechanisms/rtm_tests.tcl; the
             default is chosen here)
-        interval: Time from one report to the next; restricted flows are looked at then too. (default: 5 s; at
-            least 0.5 s; ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_)
-        flows: Most flows that a history names. (flows; default: 1000; at least 1 and at most 1000000 flows;
+        interval: Time from one report to the next; restricted flows are examined at the same time. (default: 5 s;
+            at least 0.5 s; ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_)
+        flows: Largest number of flows in a history. (flows; default: 1000; at least 1 and at most 1000000 flows;
             chosen here)
-        c: The rate that no flow is restricted below, times the square root of the drop rate (disproportionate).
+        c: No flow is restricted below this rate, times the square root of the drop rate (disproportionate).
             (default: 96 kbit/s; at least 0 bit/s; ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s)
         rtt: The round-trip time R of the TCP that flows are compared with (tcp_friendly). (default: 50 ms; above
             0 s; chosen here)
         packet: The packet length B of the TCP that flows are compared with (tcp_friendly). (packets; default: the
             link's typical packet; at least 1; ns-2, tcl/rtmechanisms: Mtu_, the largest packets in use)
-        share: The part of the link that all restricted flows together may use. (default: 0.05; at least 0 and at
+        share: The share of the link that all restricted flows together may use. (default: 0.05; at least 0 and at
             most 1; chosen here)
         depth: How much restricted flows may send at once. (packets; default: ten of the link's typical packets;
             at least 1; chosen here)
-        bandwidth: The rate of the link, of which share is a part. (default: the link's rate; above 0 bit/s; the
+        bandwidth: The rate of the link, to which share refers. (default: the link's rate; above 0 bit/s; the
             link)
     """
 
@@ -233,22 +233,22 @@ class Decbit(Declared, role="queue"):
     """DECbit
 
     A first-in-first-out queue that sets the congestion indication bit in arriving packets while the average queue,
-    taken over the last cycle of the link and the current busy period, exceeds 1. It drops only when it is full; to
-    reduce the load is the senders' part, who look at the fraction of their packets that have the bit.
+    taken over the last cycle of the link and the current busy period, exceeds 1. It drops only when it is full; the
+    senders reduce the load, depending on the fraction of their packets that have the bit.
 
     Source: Ramakrishnan & Jain 1990, after Floyd & Jacobson 1993, Sec. II-B
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
-        threshold: Average queue above which the bit is set, the packet in transmission counted. (packets;
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
+        threshold: Average queue above which the bit is set, including the packet in transmission. (packets;
             default: 1.0; at least 0 packets; RED 1993, Sec. II-B)
         feedback: Set the bit in all packets, or in those of flows with more than their fair share. (default: all;
             RED 1993, Secs. II-B and IX)
-        capacity_factor: With selective feedback, the part of the arriving bytes that is shared out. (default:
+        capacity_factor: With selective feedback, the share of the arriving bytes that flows may use. (default:
             0.9; above 0 and at most 1; Ramakrishnan, Chiu & Jain 1987 (DEC-TR-510), from memory)
-        flows: With selective feedback, most flows that are counted. (flows; default: 1000; at least 1 and at most
-            100000 flows; chosen here)
+        flows: With selective feedback, the largest number of flows that are counted. (flows; default: 1000; at
+            least 1 and at most 100000 flows; chosen here)
     """
 
     name: ClassVar[str] = "decbit"
@@ -266,18 +266,18 @@ class SourceQuench(Declared, role="queue"):
     """Source Quench
 
     A first-in-first-out queue that sends an ICMP Source Quench to the sender of each packet that it drops, and
-    perhaps, before it is full, to every sender whose packet finds the queue above a threshold. What a sender does
-    about it is the sender's part.
+    perhaps, before it is full, to every sender whose packet finds the queue above a threshold. How the sender reacts
+    is up to the sender.
 
     Source: RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B
 
     Rules: threshold and limit are both in packets or both in bytes
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
-        threshold: Queue length above which each arrival's sender is sent a source quench. (packets; default: a
-            source quench for each drop alone; at least 0; RED 1993, Sec. II-B, after RFC 1016, without a value)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
+        threshold: Queue length above which the sender of each arrival gets a source quench. (packets; default: a
+            source quench only for drops; at least 0; RED 1993, Sec. II-B, after RFC 1016, without a value)
     """
 
     name: ClassVar[str] = "source_quench"
@@ -291,17 +291,17 @@ class SourceQuench(Declared, role="queue"):
 class UtLt(Declared, role="queue"):
     """UT/LT
 
-    A first-in-first-out queue that writes on every packet how it stands to two thresholds: below the lower one, LT,
-    the load is light; above the upper one, UT, there is congestion. A sender increases its window only if all queues
-    on the path were below LT, and decreases it if any was above UT.
+    A first-in-first-out queue that writes into every packet how it compares with two thresholds: below the lower one,
+    LT, the load is light; above the upper one, UT, there is congestion. A sender increases its window only if all
+    queues on the path were below LT, and decreases it if any was above UT.
 
     Source: Pingali, Tipper & Hammond 1990, after Floyd & Jacobson 1993, Sec. II-B
 
     Rules: lt and ut are both in packets or both in bytes, and lt <= ut
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
         lt: Lower threshold: below it the load is light. (packets; default: 5; at least 0; chosen here: RED's
             min_th in RED 1993, Fig. 3)
         ut: Upper threshold: above it there is congestion. (packets; default: 15; at least 0; chosen here: RED's
@@ -328,8 +328,8 @@ class DropPreference(Declared, role="queue"):
     Rules: level and limit are both in packets or both in bytes
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
         level: Queue length above which optional packets are refused. (packets; default: half of the limit; at
             least 0; RED 1993, Sec. I, without a value; half is chosen here)
     """
@@ -362,22 +362,22 @@ class Choke(Declared, role="queue"):
             Sec. 4)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3; not stated by CHOKe 1999)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: not stated by CHOKe 1999)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: not stated by CHOKe 1999)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
-            Sec. 5; not in CHOKe 1999)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
-        candidates: Packets drawn from the queue for each arrival, at most where draw = geometric: the report's
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RFC 3168, Sec. 5;
+            not in CHOKe 1999)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
+        candidates: Packets drawn from the queue for each arrival (with draw = geometric at most): the report's
             "drop m" has m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3;
             several: Sec. 5)
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or
             anywhere while they match (gCHOKe). (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang &
             Low 2004, Sec. VI; geometric: Eshete & Jiang 2012)
-        regions: Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are
-            drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
+        regions: Self-adjusting CHOKe: the number of equal parts of [min_th, max_th). In the i-th part 2·i packets
+            are drawn, and candidates is ignored. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
             unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999)
     """
 
@@ -401,8 +401,8 @@ class Choke(Declared, role="queue"):
 class ChokeLinux(Declared, role="queue"):
     """CHOKe (Linux)
 
-    CHOKe as the kernel's `sch_choke` has it: in whole numbers, with one candidate that is not drawn quite uniformly,
-    and comparing above max_th too. For predictions of what `tc qdisc … choke` will do, and to see what the
+    CHOKe like the kernel's `sch_choke`: in whole numbers, with one candidate that is not drawn quite uniformly, and
+    with comparisons also above max_th. Use it to predict what `tc qdisc … choke` will do, and to see what the
     differences from the paper cost.
 
     Source: Linux, net/sched/sch_choke.c and include/net/red.h; iproute2, tc/q_choke.c and tc/tc_red.c
@@ -411,22 +411,22 @@ class ChokeLinux(Declared, role="queue"):
     W = 1/2, 1/4 … has burst + 1 - min_th <= (1 - (1 - W)^burst)/W and max_th/W < 2^31
 
     Attributes:
-        limit: Most packets that the queue holds, not counting the packet in transmission. (packets; default: 300;
+        limit: Largest number of packets in the queue, without the packet in transmission. (packets; default: 300;
             at least 1 and at most 131071; chosen here, as for choke; tc requires it; the bound is the kernel's)
         min_th: Average up to which every arrival is queued. (packets; default: 30; above 0; CHOKe 1999, Sec. 4;
             tc's own default is a third of max)
         max_th: Average above which every arrival is dropped or marked. (packets; default: 60; above 0; CHOKe
             1999, Sec. 4; tc's own default is a quarter of limit)
-        burst: Burst that the average shall let pass; tc makes the queue weight of it. (packets; default:
-            (2·min_th + max_th)/3; at least 1 packets; iproute2, tc/q_choke.c)
+        burst: Largest burst to admit; tc computes the queue weight from it. (packets; default: (2·min_th +
+            max_th)/3; at least 1 packets; iproute2, tc/q_choke.c)
         max_p: RED's drop probability as the average reaches max_th. (default: 0.02; at least 0.000000001 and
             below 1; iproute2, tc/q_choke.c)
         avpkt: Length of a typical packet, for the decay while the link is idle. (packets; default: 1000 B; at
             least 1; iproute2, tc/q_choke.c)
         bandwidth: Rate of the link, for the decay while it is idle. (default: the link's rate; above 0 bit/s; tc
             requires it)
-        ecn: Mark packets that can carry a mark where RED would drop them, above max_th too. Matches are dropped.
-            (default: false; iproute2, tc/q_choke.c)
+        ecn: Mark ECN-capable packets where RED would drop them, also above max_th. Matches are dropped. (default:
+            false; iproute2, tc/q_choke.c)
     """
 
     name: ClassVar[str] = "choke_linux"
@@ -456,38 +456,37 @@ class Dcn(Declared, role="queue"):
     Rules: q_ref counts packets; a needs b; a < b; p_ref_min <= p_ref_max
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; not in DCN
-            2004)
-        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
-            marks. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that of SFB,
-            Linux, net/sched/sch_sfb.c)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; not in DCN 2004)
+        mark_th: With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are
+            always marked. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that
+            of SFB, Linux, net/sched/sch_sfb.c)
         q_ref: Target length of the queue. (packets; default: 24 packets, or what the link sends in 2.88 ms if
             that is more; at least 0; DCN 2004, Sec. 5: 24 packets on 100 Mbit/s)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000
-            packets, or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for
-            no tail drops, as DCN 2004, Sec. 5, asks)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000 packets,
+            or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for no tail
+            drops, as DCN 2004, Sec. 5, asks)
         law: The controller as corrected, or as printed. (default: corrected; DCN 2004, Sec. 3.2; corrected here,
             after AFD (2003))
         count: What pktcount counts: packets forwarded, or arrived. (default: forwarded; DCN 2004, Sec. 3.1:
             forwarded; Sec. 3.2: arrived)
         a: Gain of the queue one interval ago. (default: b·(1 − gain/4); above 0; derived here. DCN 2004: a < b)
         b: Gain of the queue now. (default: gain·t_dec/(t_update·N), N flows in HB; above 0; derived here)
-        gain: Part of the queue's error that one update takes away by the next, where a or b is not given.
+        gain: Share of the queue's error that one update removes before the next one, if a or b is not given.
             (default: 0.2222222222222222; above 0 and at most 1; derived here: a/b is then AFD's 1.7/1.8 (2003))
         t_update: Time from one update of p_ref to the next. (default: 6250 us; above 0 s; chosen here: AFD's 160
             Hz (2003))
-        t_dec: Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
+        t_dec: Time in which a flow sends p_ref packets at its fair share; at its end counts are lowered by p_ref.
             (default: 800 ms; above 0 s; DCN 2004, Sec. 3.2)
         threshold: Packets in SB above which a flow counts as high-bandwidth. (packets; default: 10; at least 0
             and at most 4000000000 packets; chosen here)
-        clearing: Silence after which a flow's count in SB starts anew. (default: 500 ms; above 0 s; chosen here)
-        p_ref_min: Least that p_ref can be. (packets; default: 0.1; above 0 packets; chosen here)
-        p_ref_max: Most that p_ref can be, and where it starts. (packets; default: the largest pktcount of late,
-            while a queue above q_ref stands; above 0 packets; not in DCN 2004)
+        clearing: Silence after which a flow's count in SB restarts. (default: 500 ms; above 0 s; chosen here)
+        p_ref_min: Smallest value of p_ref. (packets; default: 0.1; above 0 packets; chosen here)
+        p_ref_max: Largest value of p_ref, and its initial value. (packets; default: the largest recent pktcount,
+            while the queue is above q_ref; above 0 packets; not in DCN 2004)
         sb_entries: Entries of SB, the scoreboard. (flows; default: 16384; at least 1 and at most 65536 flows;
             chosen here)
-        hb_flows: Most flows in HB, the table of high-bandwidth flows. (flows; default: 8192; at least 1 and at
-            most 65536 flows; chosen here: four times what DCN 2004 saw)
+        hb_flows: Largest number of flows in HB, the table of high-bandwidth flows. (flows; default: 8192; at
+            least 1 and at most 65536 flows; chosen here: four times what DCN 2004 saw)
     """
 
     name: ClassVar[str] = "dcn"
@@ -525,24 +524,23 @@ class Pi(Declared, role="queue"):
     Rules: a > b; q_ref counts packets, unless mode is byte; max_packet is in bytes
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
-            setbit_)
-        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
-            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
-            5.1)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; ns-2, setbit_)
+        mark_th: With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are
+            always marked. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC
+            8033, Sec. 5.1)
         q_ref: Target length of the queue. (packets; default: 50; at least 0; Hollot et al. 2001; ns-2, qref_)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 800; at
-            least 1; Hollot et al. 2001, from memory)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 800; at least
+            1; Hollot et al. 2001, from memory)
         a: Gain of the queue now. (1/packet; default: 1.822e-05; above 0 1/packet; Hollot et al. 2001; ns-2, a_)
         b: Gain of the queue one interval ago. (1/packet; default: 1.816e-05; above 0 1/packet; Hollot et al.
             2001; ns-2, b_)
-        w: Samples of the queue in a second. (Hz; default: 170.0; above 0 and at most 1000000000 Hz; Hollot et al.
+        w: Samples of the queue per second. (Hz; default: 170.0; above 0 and at most 1000000000 Hz; Hollot et al.
             2001; ns-2, w_)
         p_0: The probability at the start. (default: 0.0; at least 0 and at most 1; ns-2, prob_)
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; ns-2, queue_in_bytes_ and bytes_)
-        max_packet: In byte mode, the length for which the probability is p, and the length of a packet of q and
-            q_ref. (packets; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
+        max_packet: In byte mode, the length for which the probability is p, and the packet length in q and q_ref.
+            (packets; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
     """
 
     name: ClassVar[str] = "pi"
@@ -573,28 +571,27 @@ class Afd(Declared, role="queue"):
     Rules: q_ref counts packets; alpha needs beta; alpha < beta
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
-            Sec. 5)
-        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
-            marks. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that of SFB,
-            Linux, net/sched/sch_sfb.c)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; DCN 2004, Sec. 5)
+        mark_th: With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are
+            always marked. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that
+            of SFB, Linux, net/sched/sch_sfb.c)
         q_ref: Target length of the queue. (packets; default: 240 packets, or what the link sends in 28.8 ms if
             that is more; at least 0; DCN 2004, Sec. 5: 240 packets on 100 Mbit/s)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000
-            packets, or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for
-            no tail drops, as DCN 2004, Sec. 5, asks)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000 packets,
+            or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for no tail
+            drops, as DCN 2004, Sec. 5, asks)
         b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 2 s, from
             500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory: 500)
-        s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
+        s: On average, one of this many arrivals enters the shadow buffer. (packets; default: 5.0; at least 1
             packets; AFD 2003, from memory)
         alpha: Gain of the queue one interval ago. (default: beta·(1 − gain/4); above 0; derived here; AFD 2003
             has 1.7)
         beta: Gain of the queue now. (default: gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals
             in 1/w; above 0; derived here; AFD 2003 has 1.8)
-        gain: Part of the queue's error that one sample takes away by the next, where alpha or beta is not given.
-            (default: 0.2222222222222222; above 0 and at most 1; derived here: alpha/beta is then AFD's 1.7/1.8
-            (2003))
-        w: Samples of the queue in a second. (Hz; default: 160.0; above 0 and at most 1000000000 Hz; AFD 2003)
+        gain: Share of the queue's error that one sample removes before the next one, if alpha or beta is not
+            given. (default: 0.2222222222222222; above 0 and at most 1; derived here: alpha/beta is then AFD's
+            1.7/1.8 (2003))
+        w: Samples of the queue per second. (Hz; default: 160.0; above 0 and at most 1000000000 Hz; AFD 2003)
     """
 
     name: ClassVar[str] = "afd"
@@ -625,10 +622,9 @@ class Rio(Declared, role="queue"):
     Rules: thresholds count packets; in_min_th < in_max_th; out_min_th < out_max_th
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
-            setbit_)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; ns-2, setbit_)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         w_q: Queue weight of both averages: the weight of the present queue. (default: 0.002; above 0 and at most
             1; ns-2, q_weight_; RED 1993, Sec. VI)
         in_min_th: Average of In packets below which no In packet is dropped or marked. (packets; default: 15;
@@ -643,8 +639,8 @@ class Rio(Declared, role="queue"):
             15; above 0; ns-2, out_maxthresh_)
         out_max_p: The probability for Out packets as the average reaches out_max_th. (default: 0.1; above 0 and
             at most 1; ns-2, linterm_)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above the thresholds, so that RED decides)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: far above the thresholds, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
     """
@@ -677,35 +673,34 @@ class RioPs(Declared, role="queue"):
     Rules: limit counts packets; in_min < in_max; out_min < out_max; l_t <= l_t_max
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
-            Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
-        limit: Most that the queue holds, not counting the packet in transmission: B, of which the thresholds are
-            parts. (packets; default: 240; at least 1; DCN 2004, Table 1, for Drop Tail)
-        l_t: L_t at the start: so many packets of a flow are In. (packets; default: 10; at least 1 and at most
-            1000000000 packets; chosen here)
-        l_t_max: Most that L_t can become. (packets; default: 100; at least 1 and at most 1000000000 packets;
-            chosen here)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; DCN 2004, Sec. 5)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        limit: Largest length of the queue, without the packet in transmission: B, to which the thresholds refer.
+            (packets; default: 240; at least 1; DCN 2004, Table 1, for Drop Tail)
+        l_t: Initial value of L_t: the number of packets at the start of a flow that are In. (packets; default:
+            10; at least 1 and at most 1000000000 packets; chosen here)
+        l_t_max: Largest value of L_t. (packets; default: 100; at least 1 and at most 1000000000 packets; chosen
+            here)
         expiry: Silence after which a flow is a new one. (default: 1 s; above 0 s; RIO-PS 2001, from memory)
         interval: Time from one adaptation of L_t to the next. (default: 10 s; above 0 s; RIO-PS 2001, from
             memory)
-        ratio: What short:long shall be; with 0, L_t stays as it is. (default: 3.0; at least 0; RIO-PS 2001, from
+        ratio: Desired ratio short:long; with 0, L_t does not change. (default: 3.0; at least 0; RIO-PS 2001, from
             memory)
-        balance: What of short and of long flows is compared. (default: load; chosen here)
-        flows: Most flows that the meter remembers. (flows; default: 16384; at least 1 and at most 65536 flows;
-            chosen here)
+        balance: Which quantity of short and of long flows is compared. (default: load; chosen here)
+        flows: Largest number of flows that the meter remembers. (flows; default: 16384; at least 1 and at most
+            65536 flows; chosen here)
         w_q: Queue weight of both averages: the weight of the present queue. (default: 0.001953125; above 0 and at
             most 1; RIO-PS 2001, from memory)
-        in_min: Average of In packets below which no In packet is dropped or marked, as a part of limit. (of
+        in_min: Average of In packets below which no In packet is dropped or marked, as a share of limit. (of
             limit; default: 0.15; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
-        in_max: Average of In packets from which every In packet is dropped or marked, as a part of limit. (of
+        in_max: Average of In packets from which every In packet is dropped or marked, as a share of limit. (of
             limit; default: 0.35; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
         in_max_p: The probability for In packets as their average reaches in_max. (default: 0.05; above 0 and at
             most 1; RIO-PS 2001, from memory)
-        out_min: Average of all packets below which no Out packet is dropped or marked, as a part of limit. (of
+        out_min: Average of all packets below which no Out packet is dropped or marked, as a share of limit. (of
             limit; default: 0.15; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
-        out_max: Average of all packets from which every Out packet is dropped or marked, as a part of limit. (of
+        out_max: Average of all packets from which every Out packet is dropped or marked, as a share of limit. (of
             limit; default: 0.5; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
         out_max_p: The probability for Out packets as the average reaches out_max. (default: 0.1; above 0 and at
             most 1; RIO-PS 2001, from memory)
@@ -752,16 +747,16 @@ class Gred(Declared, role="queue"):
     thresholds below 2^31·W
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: mark; Linux, net/sched/sch_gred.c: mark, unless harddrop is set)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RED 1993, Sec. IV;
+            RFC 3168, Sec. 5)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: mark; Linux, net/sched/sch_gred.c: mark, unless harddrop is set)
         queues: How many virtual queues there are, for packets of class 0, 1, …. (queues; default: 3; at least 1
             and at most 16 queues; iproute2, examples/diffserv: 3 drop precedences; the bound is the kernel's)
-        default_queue: The queue of packets whose class has none, counted from 0. (default: the last; at least 0
-            and at most 15; iproute2, examples/diffserv)
-        average: By which average a queue is judged: its own, its own and those before it, or one of all packets.
-            (default: grio; iproute2, examples/diffserv: grio)
+        default_queue: The queue for packets whose class has no queue, counted from 0. (default: the last; at
+            least 0 and at most 15; iproute2, examples/diffserv)
+        average: Which average decides for a queue: its own; the sum of its own and those before it; or one of all
+            packets. (default: grio; iproute2, examples/diffserv: grio)
         min_th: Average below which no packet of the first queue, or of any, is dropped or marked early. (packets;
             default: 15; above 0; iproute2, examples/diffserv: 15 kB of packets of 1000 bytes)
         max_th: Average from which every packet of the first queue, or of any, is dropped or marked. (packets;
@@ -772,13 +767,12 @@ class Gred(Declared, role="queue"):
         last_max_th: max_th of the last queue. (packets; default: max_th; above 0; Sluicegate)
         last_max_p: max_p of the last queue. (default: max_p; at least 0.000000001 and below 1; iproute2,
             examples/diffserv: 0.02 more for each drop precedence)
-        queue_limit: Most that one virtual queue holds; with average = wred, that all hold when one of its packets
-            comes. (packets; default: limit; at least 1; Linux, net/sched/sch_gred.c)
-        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
-            300; at least 1; chosen here, as for choke; tc requires one for each queue)
-        burst: Burst that the average shall let pass; tc makes the queue weight of it. (packets; default:
-            (2·min_th + max_th)/3, in packets; at least 1 packets; iproute2, tc/q_choke.c; tc/q_gred.c requires
-            it)
+        queue_limit: Largest length of one virtual queue; with average = wred, of all queues when one of its
+            packets arrives. (packets; default: limit; at least 1; Linux, net/sched/sch_gred.c)
+        limit: Largest total length of all queues, without the packet in transmission. (packets; default: 300; at
+            least 1; chosen here, as for choke; tc requires one for each queue)
+        burst: Largest burst to admit; tc computes the queue weight from it. (packets; default: (2·min_th +
+            max_th)/3, in packets; at least 1 packets; iproute2, tc/q_choke.c; tc/q_gred.c requires it)
         avpkt: Length of a typical packet: for the decay while a queue is idle and, where thresholds are in bytes,
             for the weight. (packets; default: 1000 B; at least 1; iproute2, examples/diffserv)
         bandwidth: Rate of the link, for the decay while a queue is idle. (default: the link's rate; above 0
@@ -820,35 +814,37 @@ class Ared(Declared, role="queue"):
     without wait
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
-        target_delay: Average queueing delay wanted; thresholds follow from it. (default: 5 ms; above 0 s; Floyd,
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RED 1993, Sec. IV;
+            RFC 3168, Sec. 5)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        target_delay: Desired average queueing delay; thresholds follow from it. (default: 5 ms; above 0 s; Floyd,
             Gummadi & Shenker 2001; ns-2, targetdelay_)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300 packets,
-            or what the link sends in 30 ms if that is more; at least 1; chosen here: four times the default
-            max_th or more, so that RED decides)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300 packets, or
+            what the link sends in 30 ms if that is more; at least 1; chosen here: four times the default max_th
+            or more, so that RED decides)
         w_q: Queue weight: the weight of the present queue in the average. (default: 1 − exp(−1/C); above 0 and at
             most 1; Floyd, Gummadi & Shenker 2001)
         min_th: Average below which no packet is dropped or marked early. (packets; default: max(5,
             target_delay·C/2); above 0; Floyd, Gummadi & Shenker 2001)
         max_th: Average at which the probability is max_p. (packets; default: 3·min_th; above 0; Floyd, Gummadi &
             Shenker 2001)
-        max_p: The probability p_b as the average reaches max_th, at first. (default: 0.1; above 0 and at most 1;
+        max_p: The initial probability p_b as the average reaches max_th. (default: 0.1; above 0 and at most 1;
             ns-2, linterm_)
-        bottom: Least that max_p is lowered from. (default: 0.01; above 0 and at most 1; Floyd, Gummadi & Shenker
-            2001)
-        top: Most that max_p is raised from. (default: 0.5; above 0 and at most 1; Floyd, Gummadi & Shenker 2001)
-        alpha: What is added to max_p, but a quarter of it at most. (default: 0.01; at least 0 and at most 1;
+        bottom: max_p is lowered only from values above this. (default: 0.01; above 0 and at most 1; Floyd,
+            Gummadi & Shenker 2001)
+        top: max_p is raised only from values below this. (default: 0.5; above 0 and at most 1; Floyd, Gummadi &
+            Shenker 2001)
+        alpha: The increment of max_p, at most a quarter of max_p. (default: 0.01; at least 0 and at most 1;
             Floyd, Gummadi & Shenker 2001)
-        beta: What max_p is multiplied by. (default: 0.9; above 0 and at most 1; Floyd, Gummadi & Shenker 2001)
-        interval: Time from one change of max_p to the next, at least. (default: 500 ms; above 0 s; Floyd, Gummadi
+        beta: The factor by which max_p is lowered. (default: 0.9; above 0 and at most 1; Floyd, Gummadi & Shenker
+            2001)
+        interval: Shortest time from one change of max_p to the next. (default: 500 ms; above 0 s; Floyd, Gummadi
             & Shenker 2001)
-        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
-            (default: true; Floyd, Gummadi & Shenker 2001)
-        wait: Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps. (default: false;
-            ns-2, wait_)
+        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on every
+            arrival. (default: true; Floyd, Gummadi & Shenker 2001)
+        wait: After a signal, wait 1/p_b packets before the next one: ns-2's law of gaps. (default: false; ns-2,
+            wait_)
         law: What `count` counts. (default: section7; RED 1993, Sec. VII; ns-2, red.cc)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
@@ -892,16 +888,17 @@ class Blue(Declared, role="queue"):
     Source: Feng, Kandlur, Saha & Shin 1999
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; BLUE 2002)
-        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
-            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
-            5.1)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
-            0; default: ns-2's queue limit)
-        d1: What a drop at a full buffer adds to p. (default: 0.02; at least 0 and at most 1; BLUE 2002, from
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; BLUE 2002)
+        mark_th: With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are
+            always marked. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC
+            8033, Sec. 5.1)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 50; at least 0;
+            default: ns-2's queue limit)
+        d1: The increment of p at a drop from a full buffer. (default: 0.02; at least 0 and at most 1; BLUE 2002,
+            from memory)
+        d2: The decrement of p when the link is idle. (default: 0.002; at least 0 and at most 1; BLUE 2002, from
             memory)
-        d2: What idleness takes from p. (default: 0.002; at least 0 and at most 1; BLUE 2002, from memory)
-        freeze_time: Least time between two changes of p. (default: 100 ms; above 0 s; BLUE 2002, from memory)
+        freeze_time: Shortest time between two changes of p. (default: 100 ms; above 0 s; BLUE 2002, from memory)
         level: Queue length above which an arrival raises p like a drop at a full buffer. (packets; default: only
             drops at a full buffer count; at least 0; BLUE 2002: L)
     """
@@ -931,17 +928,16 @@ class Rem(Declared, role="queue"):
     Rules: b_ref counts packets, unless mode is byte; max_packet is in bytes
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
-            markpkts_)
-        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
-            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
-            5.1)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; ns-2, markpkts_)
+        mark_th: With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are
+            always marked. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC
+            8033, Sec. 5.1)
         b_ref: Target length of the queue, b*. (packets; default: 20; at least 0; ns-2, pbo_)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above b_ref)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: far above b_ref)
         gamma: Step of the price. (1/packet; default: 0.001; above 0 1/packet; ns-2, gamma_)
         phi: Base of the probability: p = 1 − phi^(−price). (default: 1.001; above 1; ns-2, phi_)
-        alpha: Weight of the queue's distance from its target beside that of the rates. (default: 0.1; at least 0;
+        alpha: Weight of the queue's distance from its target, relative to the rates. (default: 0.1; at least 0;
             ns-2, rem.cc)
         inw: Weight of the present arrivals in their average. (default: 1.0; above 0 and at most 1; ns-2, inw_)
         t_update: Time from one update of the price to the next. (default: 2 ms; above 0 s; ns-2, pupdtime_)
@@ -982,28 +978,27 @@ class Pie(Declared, role="queue"):
     Rules: max_packet is in bytes; law = linux belongs to derandomise = true; law = linux belongs to delay = timestamp
 
     Attributes:
-        target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
+        target: Desired queueing delay. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
         t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
         beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, Sec. 4.4:
-            MAX_BURST)
-        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no delay is so long; above 0
-            s; Linux, net/sched/sch_pie.c: 250 ms)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
-            Sec. 5.1)
-        mark_th: Probability below which a marker marks; from it on it drops. (default: 0.1; at least 0 and at
-            most 1; RFC 8033, Sec. 5.1: mark_ecnth)
-        derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
-            certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
-        mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
+        max_burst: Length of a burst that has no signals after a quiet time. (default: 150 ms; at least 0 s; RFC
+            8033, Sec. 4.4: MAX_BURST)
+        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no limit; above 0 s; Linux,
+            net/sched/sch_pie.c: 250 ms)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RFC 8033, Sec. 5.1)
+        mark_th: With action mark: packets are marked below this probability, and dropped at or above it.
+            (default: 0.1; at least 0 and at most 1; RFC 8033, Sec. 5.1: mark_ecnth)
+        derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one
+            at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
             probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
         law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
             Linux, net/sched/sch_pie.c)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; Linux, sch_pie)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
+            1; Linux, sch_pie)
         delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
             Secs. 4.3 and 5.2)
         bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
@@ -1042,16 +1037,16 @@ class DocsisPie(Declared, role="queue"):
     Source: RFC 8034 (White & Pan 2017)
 
     Attributes:
-        target: Queueing delay wanted. (default: 10 ms; above 0 s; RFC 8034, Sec. 4.1: LATENCY_TARGET)
+        target: Desired queueing delay. (default: 10 ms; above 0 s; RFC 8034, Sec. 4.1: LATENCY_TARGET)
         t_update: Time from one update of p to the next. (default: 16 ms; above 0 s; RFC 8034, App. A.1.2:
             INTERVAL)
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.25; at least 0 Hz; RFC
             8034, App. A.1.2: A)
         beta: Gain of the delay's change, per second. (Hz; default: 2.5; at least 0 Hz; RFC 8034, App. A.1.2: B)
-        max_burst: Burst that is spared after its first drop. (default: 142 ms; at least 0 s; RFC 8034, App.
-            A.1.2: MAX_BURST)
-        limit: Most that the queue holds, not counting the packet in transmission. Below a third of it nothing is
-            dropped early unless the queue was in use within the last second. (packets; default: 250 ms at the
+        max_burst: Length of a burst that has no further drops after the first one. (default: 142 ms; at least 0
+            s; RFC 8034, App. A.1.2: MAX_BURST)
+        limit: Largest length of the queue, without the packet in transmission. Below a third of it nothing is
+            dropped early, unless the queue was in use within the last second. (packets; default: 250 ms at the
             link's rate, at least ten of its typical packets; at least 1; Sluicegate; RFC 8034, App. A.1.1:
             BUFFER_SIZE)
         bandwidth: The rate at which the queue is served. (default: the link's rate; above 0 bit/s; RFC 8034, App.
@@ -1092,14 +1087,14 @@ class Fred(Declared, role="queue"):
             min_th; above 0; Lin & Morris 1997, as remembered: twice min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
             Morris 1997, as remembered; RED 1993, Fig. 3)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above max_th, so that FRED decides)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: far above max_th, so that FRED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        min_q: Packets that every flow may have without being dropped by chance. (packets; default: 2; at least 0
-            packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
-        ecn: Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no
-            mark, above max_th. (default: false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
+        min_q: Packets that every flow may have in the queue without random drops. (packets; default: 2; at least
+            0 packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
+        ecn: Mark ECN-capable packets where RED would drop them at random. Above max_th nothing is random, so
+            nothing is marked. (default: false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
     """
 
     name: ClassVar[str] = "fred"
@@ -1119,31 +1114,31 @@ class Fred(Declared, role="queue"):
 class Sred(Declared, role="queue"):
     """SRED
 
-    Stabilised RED keeps a list of flows that were seen of late, the zombie list, and compares each arrival with one
-    of them. How often they agree tells how many flows there are, without a state for any; the probability of a drop
-    follows from that number and from the queue, so that the queue settles at a level that hardly depends on the
-    number of flows.
+    Stabilised RED keeps a list of flows seen recently, the zombie list, and compares each arrival with one of them.
+    How often they agree tells how many flows there are, without a state for any; the probability of a drop follows
+    from that number and from the queue, so that the queue settles at a level that hardly depends on the number of
+    flows.
 
     Source: Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
-            Sec. 5; not in Ott, Lakshman & Wong 1999)
-        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
-            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
-            5.1)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RFC 3168, Sec. 5;
+            not in Ott, Lakshman & Wong 1999)
+        mark_th: With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are
+            always marked. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC
+            8033, Sec. 5.1)
         zombies: Flows in the zombie list. (flows; default: 1000; at least 1 and at most 10000000 flows; Ott,
             Lakshman & Wong 1999, as remembered: M)
-        overwrite: Probability with which an arrival that is no hit replaces the flow that it was compared with.
+        overwrite: Probability that an arrival without a hit replaces the flow that it was compared with.
             (default: 0.25; above 0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p)
-        alpha: Weight of the present hit in their frequency. (default: overwrite/zombies; above 0 and at most 1;
-            Ott, Lakshman & Wong 1999, as remembered)
+        alpha: Weight of the present hit in the average frequency of hits. (default: overwrite/zombies; above 0
+            and at most 1; Ott, Lakshman & Wong 1999, as remembered)
         max_p: Probability of a drop with many flows and a queue above a third of the limit. (default: 0.15; above
             0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p_max)
         hits: Whether a hit raises the probability. (default: true; Ott, Lakshman & Wong 1999, as remembered: full
             SRED)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here, as for choke)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here, as for choke)
     """
 
     name: ClassVar[str] = "sred"
@@ -1170,31 +1165,31 @@ class Sfb(Declared, role="queue"):
     Source: Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c
 
     Attributes:
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: mark; Linux,
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: mark; Linux,
             net/sched/sch_sfb.c)
-        tokens: How the tokens of unresponsive flows come. (default: linux; Linux, net/sched/sch_sfb.c; bucket:
-            tc-sfb(8), packets per second)
+        tokens: How unresponsive flows get tokens. (default: linux; Linux, net/sched/sch_sfb.c; bucket: tc-sfb(8),
+            packets per second)
         levels: Levels of the filter. (levels; default: 8; at least 1 and at most 8 levels; Linux,
             net/sched/sch_sfb.c)
         bins: Bins in each level. (bins; default: 16; at least 2 and at most 256 bins; Linux, net/sched/sch_sfb.c)
-        bin_size: Packets of a bin from which its probability rises. (packets; default: 20; at least 1 packets;
+        bin_size: Packets in a bin at which its probability rises. (packets; default: 20; at least 1 packets;
             Linux, net/sched/sch_sfb.c)
-        bin_max: Packets in each of a flow's bins from which its arrivals are dropped. (packets; default: 25; at
+        bin_max: If all bins of a flow have this many packets, its arrivals are dropped. (packets; default: 25; at
             least 1 packets; Linux, net/sched/sch_sfb.c)
-        increment: What a bin's probability rises by. (default: 0.001; above 0 and at most 1; Linux,
+        increment: The increment of a bin's probability. (default: 0.001; above 0 and at most 1; Linux,
             net/sched/sch_sfb.c)
-        decrement: What it falls by. (default: 0.00016666666666666666; above 0 and at most 1; Linux,
-            net/sched/sch_sfb.c)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; Linux, net/sched/sch_sfb.c: the device's txqueuelen)
-        rehash: Time from one hash to the next; 0 s: it never changes. (default: 600 s; at least 0 s; Linux,
-            net/sched/sch_sfb.c)
-        warmup: How long before a new hash unresponsive flows are counted under it too. (default: 60 s; at least 0
-            s; Linux, net/sched/sch_sfb.c)
-        penalty_rate: What all unresponsive flows together may send in a second; 0: nothing. (packets; default:
-            10; at least 0 and at most 1000000000 packets; Linux, net/sched/sch_sfb.c)
-        penalty_burst: What they may send at once. (packets; default: 20; at least 0 and at most 1000000000
-            packets; Linux, net/sched/sch_sfb.c)
+        decrement: The decrement of a bin's probability. (default: 0.00016666666666666666; above 0 and at most 1;
+            Linux, net/sched/sch_sfb.c)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
+            1; Linux, net/sched/sch_sfb.c: the device's txqueuelen)
+        rehash: Time from one hash function to the next; 0 s: it never changes. (default: 600 s; at least 0 s;
+            Linux, net/sched/sch_sfb.c)
+        warmup: How long before a change of the hash function unresponsive flows are also counted under the new
+            one. (default: 60 s; at least 0 s; Linux, net/sched/sch_sfb.c)
+        penalty_rate: What all unresponsive flows together may send per second; 0: nothing. (packets; default: 10;
+            at least 0 and at most 1000000000 packets; Linux, net/sched/sch_sfb.c)
+        penalty_burst: What unresponsive flows may send at once. (packets; default: 20; at least 0 and at most
+            1000000000 packets; Linux, net/sched/sch_sfb.c)
     """
 
     name: ClassVar[str] = "sfb"
@@ -1236,31 +1231,32 @@ class RedPd(Declared, role="queue"):
             Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above max_th, so that RED decides)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here: far above max_th, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RED 1993, Sec. IV;
+            RFC 3168, Sec. 5)
+        above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
+            is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         gentle: RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on
-            all. (default: false; ns-2, gentle_; tcl/ex/red-pd/topology.tcl)
-        unresponsive_test: Look for flows that do not send less when more is dropped, and be harder on them.
-            (default: true; ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_)
-        r: The round-trip time whose TCP at RED's drop rate is the least to be identified. (default: 40 ms; at
-            least 0.0001 and at most 60 s; ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_)
-        lists: Lists of drops that are kept. (lists; default: 5; at least 1 and at most 16 lists; ns-2,
+            every arrival. (default: false; ns-2, gentle_; tcl/ex/red-pd/topology.tcl)
+        unresponsive_test: Look for flows that do not send less when more is dropped, and drop more of their
+            packets. (default: true; ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_)
+        r: Flows are identified if they send more than a TCP with this round-trip time at RED's drop rate.
+            (default: 40 ms; at least 0.0001 and at most 60 s; ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_)
+        lists: Number of drop lists that are kept. (lists; default: 5; at least 1 and at most 16 lists; ns-2,
             tcl/ex/red-pd/helper.tcl: MaxHighDRFlowHist_)
-        identified: In how many of them a flow must be to be identified. (lists; default: 3; at least 1 and at
-            most 16 lists; ns-2, tcl/ex/red-pd/helper.tcl: XinRegular_)
-        list_flows: Flows in a list, those with the most drops. (flows; default: 50; at least 1 and at most
-            1000000 flows; ns-2, tcl/ex/red-pd/helper.tcl: MaxDropList_)
-        step: The most by which a monitored flow's probability falls at once. (default: 0.05; above 0 and at most
-            1; ns-2, tcl/ex/red-pd/helper.tcl: maxPReduction_)
-        release: The probability at which a monitored flow is let go. (default: 0.005; at least 0 and at most 1;
+        identified: A flow is identified if it is in this many lists. (lists; default: 3; at least 1 and at most
+            16 lists; ns-2, tcl/ex/red-pd/helper.tcl: XinRegular_)
+        list_flows: Number of flows in a list: those with the most drops. (flows; default: 50; at least 1 and at
+            most 1000000 flows; ns-2, tcl/ex/red-pd/helper.tcl: MaxDropList_)
+        step: Largest single decrease of a monitored flow's probability. (default: 0.05; above 0 and at most 1;
+            ns-2, tcl/ex/red-pd/helper.tcl: maxPReduction_)
+        release: A flow is no longer monitored below this probability. (default: 0.005; at least 0 and at most 1;
             ns-2, tcl/ex/red-pd/monitoring.tcl: 1 - 0.995)
-        flows: Most flows with a state. (flows; default: 1000; at least 1 and at most 1000000 flows; chosen here)
+        flows: Largest number of flows with state. (flows; default: 1000; at least 1 and at most 1000000 flows;
+            chosen here)
     """
 
     name: ClassVar[str] = "red_pd"
@@ -1296,18 +1292,18 @@ class Csfq(Declared, role="queue"):
     Source: Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1
 
     Attributes:
-        role: Edge and core of one link, or a core that reads the labels of an edge before it. (default: both;
-            Stoica, Shenker & Zhang 1998, as remembered)
+        role: Edge and core at the same link, or only a core that reads the labels of an earlier edge. (default:
+            both; Stoica, Shenker & Zhang 1998, as remembered)
         k: Time constant of a flow's rate. (default: 100 ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang
             1998, as remembered: 100 ms)
         k_alpha: Time constant of the link's rates, and length of the windows after which α changes. (default: 200
             ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang 1998, as remembered: 200 ms)
-        c: The rate that is shared. (default: the link's rate; above 0 bit/s; Stoica, Shenker & Zhang 1998, as
+        c: The rate that flows share. (default: the link's rate; above 0 bit/s; Stoica, Shenker & Zhang 1998, as
             remembered: C)
-        flows: Most flows whose rates the edge remembers. (flows; default: 65536; at least 1 and at most 1000000
-            flows; chosen here)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here, as for choke)
+        flows: Largest number of flows whose rates the edge remembers. (flows; default: 65536; at least 1 and at
+            most 1000000 flows; chosen here)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
+            1; chosen here, as for choke)
     """
 
     name: ClassVar[str] = "csfq"
@@ -1326,8 +1322,8 @@ class Fq(Declared, role="queue"):
     """Fair queueing
 
     A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link,
-    whatever the lengths of its packets. When the buffer is full, the longest queue drops a packet, so that who sends
-    too much harms nobody else.
+    whatever the lengths of its packets. When the buffer is full, the longest queue drops a packet, so a flow that
+    sends too much harms no other.
 
     Source: Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1
 
@@ -1336,8 +1332,8 @@ class Fq(Declared, role="queue"):
     Attributes:
         quantum: How much a flow may send in a round. (packets; default: the link's typical packet, at least 64 B;
             at least 64; Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250)
-        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
-            300; at least 1 and at most 16777216; chosen here, as for choke)
+        limit: Largest total length of all queues, without the packet in transmission. (packets; default: 300; at
+            least 1 and at most 16777216; chosen here, as for choke)
         drop: Which packet of the longest queue is dropped when the buffer is full. (default: tail; Demers, Keshav
             & Shenker 1989, as remembered; head: ns-2, drr.cc)
     """
@@ -1355,30 +1351,30 @@ class FqLinux(Declared, role="queue"):
     """fq (Linux)
 
     The kernel's `fq`: a queue for each flow, deficit round robin in three bands of priority, and pacing: with
-    `maxrate` a flow that has sent its quantum waits until that rate allows more, while others send. `fq` without more
-    is plain fair queueing here.
+    `maxrate` a flow that has sent its quantum waits until that rate allows more, while others send. Without further
+    parameters `fq` is plain fair queueing here.
 
     Source: Linux, net/sched/sch_fq.c; tc-fq(8)
 
     Rules: quantum and initial_quantum are in bytes
 
     Attributes:
-        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
-            10000; at least 1 and at most 16777216; tc-fq(8))
+        limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10000;
+            at least 1 and at most 16777216; tc-fq(8))
         flow_limit: Most packets of one flow. (packets; default: 100; at least 1 packets; tc-fq(8))
-        quantum: How much a flow may send in a round, and at least what it is paced by. (packets; default: 3028 B,
-            or two of the link's typical packet if that is more; at least 256 and at most 1048576; tc-fq(8): 2
-            MTUs; the bounds are Linux's)
+        quantum: How much a flow may send in a round, and the smallest amount by which it is paced. (packets;
+            default: 3028 B, or two of the link's typical packet if that is more; at least 256 and at most
+            1048576; tc-fq(8): 2 MTUs; the bounds are Linux's)
         initial_quantum: How much a new flow may send in its first round. (packets; default: 15140 B, or ten of
             the link's typical packet if that is more; at least 0 and at most 1048576; tc-fq(8): 10 MTUs; the
             bound is Linux's)
         maxrate: The rate up to which each flow may send. (default: flows are not paced; above 0 bit/s; tc-fq(8))
-        refill_delay: A flow that was without packets for longer has a quantum again. (default: 40 ms; at least 0
+        refill_delay: After a longer time without packets a flow gets a new quantum. (default: 40 ms; at least 0
             s; Linux, net/sched/sch_fq.c: 40 ms)
         low_rate_threshold: With a maxrate up to this, flows are paced packet by packet. (default: 550 kbit/s; at
             least 0 bit/s; Linux, net/sched/sch_fq.c: 550 kbit/s)
-        ce_threshold: A packet that waited for longer than this since it might have been sent is marked. (default:
-            none is marked; at least 0 s; Linux, net/sched/sch_fq.c: 4294 s, as good as none)
+        ce_threshold: Packets are marked if they waited longer than this since they could have been sent.
+            (default: none is marked; at least 0 s; Linux, net/sched/sch_fq.c: 4294 s, as good as none)
         weight_0: How many bytes the band of class 0 may send in its turn. (bytes; default: 589824; at least 16384
             and at most 2147483647 bytes; Linux, net/sched/sch_fq.c: 9·2^16; the bounds are the kernel's)
         weight_1: How many bytes the band of class 1 may send in its turn. (bytes; default: 196608; at least 16384
@@ -1408,27 +1404,27 @@ class Sfq(Declared, role="queue"):
     """SFQ
 
     Stochastic fairness queueing hashes flows into queues that are served in turn, a quantum of bytes each, and
-    changes the hash now and then, so that two flows that share a queue do so for a while only. When the buffer is
-    full, the longest queue drops a packet.
+    changes the hash now and then, so that two flows share a queue only for a while. When the buffer is full, the
+    longest queue drops a packet.
 
     Source: McKenney 1990; Linux, net/sched/sch_sfq.c
 
     Rules: limit counts packets; quantum is in bytes
 
     Attributes:
-        divisor: Into how many values flows are hashed. (default: 1024; at least 1 and at most 65536; Linux,
+        divisor: Number of hash values for flows. (default: 1024; at least 1 and at most 65536; Linux,
             net/sched/sch_sfq.c)
-        flows: Most queues that have packets at once. (queues; default: 128; at least 1 and at most 65408 queues;
-            Linux, net/sched/sch_sfq.c)
+        flows: Largest number of queues with packets at the same time. (queues; default: 128; at least 1 and at
+            most 65408 queues; Linux, net/sched/sch_sfq.c)
         depth: Most packets in one queue. (packets; default: 127; at least 1 and at most 65535 packets; Linux,
             net/sched/sch_sfq.c; there at most 127)
         quantum: How much a queue may send in its turn. (packets; default: 1514 B, or the link's typical packet if
             that is longer; at least 64; Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes)
-        limit: Most packets that all queues together hold, not counting the packet in transmission. (packets;
+        limit: Largest total number of packets in all queues, without the packet in transmission. (packets;
             default: 127; at least 1 and at most 16777216; Linux, net/sched/sch_sfq.c)
-        perturb: Time from one perturbation of the hash to the next; 0 s: it is never perturbed. (default: 10 s;
-            at least 0 s; tc-sfq(8): 10 s)
-        headdrop: Drop the first packet of the longest queue in place of its last. (default: false; Linux,
+        perturb: Time from one perturbation of the hash to the next; 0 s: never. (default: 10 s; at least 0 s;
+            tc-sfq(8): 10 s)
+        headdrop: Drop the first packet of the longest queue instead of the last. (default: false; Linux,
             net/sched/sch_sfq.c)
     """
 
@@ -1449,27 +1445,26 @@ class Codel(Declared, role="queue"):
     """CoDel
 
     Controlled Delay looks at how long packets have waited when they leave. When the wait has stayed above `target`
-    for an `interval`, it drops at the head, and goes on at times that draw closer with the square root of their
-    count, until the wait is below `target` again. It has no other parameters, and needs no average.
+    for an `interval`, it drops at the head, and continues at intervals that shrink with the square root of the number
+    of drops, until the wait is below `target` again. It has no other parameters, and needs no average.
 
     Source: Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c
 
     Rules: max_packet is in bytes
 
     Attributes:
-        target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8289,
-            Sec. 4.3: 5 ms)
-        interval: How long the wait must have been above target; in the order of the longest round-trip time.
-            (default: 100 ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; Linux, net/sched/sch_codel.c)
-        ecn: Mark packets that can carry a mark, and drop the others. (default: false; Linux,
-            net/sched/sch_codel.c)
-        ce_threshold: A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is
-            off. (default: no wait is so long; at least 0 and at most 3600 s; Linux, net/sched/sch_codel.c)
-        max_packet: While so many bytes or fewer wait for the link, nothing is dropped or marked: the longest
-            packet of the link. (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3:
-            maxpacket; Linux: the MTU)
+        target: Acceptable delay of a standing queue. (default: 5 ms; above 0 and at most 3600 s; RFC 8289, Sec.
+            4.3: 5 ms)
+        interval: How long the delay must be above target before the first signal; of the order of the longest
+            round-trip time. (default: 100 ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
+            1; Linux, net/sched/sch_codel.c)
+        ecn: Mark ECN-capable packets, and drop the others. (default: false; Linux, net/sched/sch_codel.c)
+        ce_threshold: A packet that has waited longer is marked when it leaves, if it is ECN-capable, even if
+            `ecn` is off. (default: none; at least 0 and at most 3600 s; Linux, net/sched/sch_codel.c)
+        max_packet: The longest packet of the link. Nothing is dropped or marked while at most this many bytes
+            wait. (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux:
+            the MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
             include/net/codel_impl.h)
     """
@@ -1498,26 +1493,26 @@ class FqCodel(Declared, role="queue"):
     Rules: quantum and max_packet are in bytes
 
     Attributes:
-        target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8290,
-            Sec. 5.2.2: 5 ms)
-        interval: How long the wait must have been above target; in the order of the longest round-trip time.
-            (default: 100 ms; above 0 and at most 3600 s; RFC 8290, Sec. 5.2.1: 100 ms)
-        flows: Into how many queues flows are hashed. (queues; default: 1024; at least 1 and at most 65536 queues;
-            RFC 8290, Sec. 5.2.5; the bound is Linux's)
+        target: Acceptable delay of a standing queue. (default: 5 ms; above 0 and at most 3600 s; RFC 8290, Sec.
+            5.2.2: 5 ms)
+        interval: How long the delay must be above target before the first signal; of the order of the longest
+            round-trip time. (default: 100 ms; above 0 and at most 3600 s; RFC 8290, Sec. 5.2.1: 100 ms)
+        flows: Number of queues for hashed flows. (queues; default: 1024; at least 1 and at most 65536 queues; RFC
+            8290, Sec. 5.2.5; the bound is Linux's)
         quantum: How much a queue may send in a round. (packets; default: 1514 B, or the link's typical packet if
             that is longer; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
-        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
-            10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
-        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
-        ce_threshold: A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is
-            off. (default: no wait is so long; at least 0 and at most 3600 s; RFC 8290, Sec. 5.2.7: CE_THRESHOLD)
+        limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10240;
+            at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
+        ecn: Mark ECN-capable packets where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
+        ce_threshold: A packet that has waited longer is marked when it leaves, if it is ECN-capable, even if
+            `ecn` is off. (default: none; at least 0 and at most 3600 s; RFC 8290, Sec. 5.2.7: CE_THRESHOLD)
         ce_threshold_ect: Which packets are marked above `ce_threshold`. (default: any_ect; Linux,
             net/sched/sch_fq_codel.c: none, or 0x1/0x3)
-        drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
-            packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
-        max_packet: CoDel does not act while so many bytes or fewer wait for the link: the longest packet of the
-            link. (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux:
-            the MTU)
+        drop_batch: Largest number of packets dropped at once when the limit is exceeded. (packets; default: 64;
+            at least 1 packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
+        max_packet: The longest packet of the link. CoDel does not act while at most this many bytes wait.
+            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux: the
+            MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
             include/net/codel_impl.h)
     """
@@ -1551,32 +1546,32 @@ class FqPie(Declared, role="queue"):
     Rules: max_packet is in bytes; law = linux belongs to derandomise = true; quantum is in bytes
 
     Attributes:
-        target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
+        target: Desired queueing delay. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
         t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
         beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, Sec. 4.4:
-            MAX_BURST)
-        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no delay is so long; above 0
-            s; Linux, net/sched/sch_pie.c: 250 ms)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
-            Sec. 5.1)
-        mark_th: Probability below which a marker marks; from it on it drops. (default: 0.1; at least 0 and at
-            most 1; RFC 8033, Sec. 5.1: mark_ecnth; Linux, net/sched/sch_fq_pie.c: 10 %)
-        derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
-            certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
-        mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
+        max_burst: Length of a burst that has no signals after a quiet time. (default: 150 ms; at least 0 s; RFC
+            8033, Sec. 4.4: MAX_BURST)
+        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no limit; above 0 s; Linux,
+            net/sched/sch_pie.c: 250 ms)
+        action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RFC 8033, Sec. 5.1)
+        mark_th: With action mark: packets are marked below this probability, and dropped at or above it.
+            (default: 0.1; at least 0 and at most 1; RFC 8033, Sec. 5.1: mark_ecnth; Linux,
+            net/sched/sch_fq_pie.c: 10 %)
+        derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one
+            at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
             probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
         law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
             Linux, net/sched/sch_pie.c)
-        flows: Into how many queues flows are hashed. (queues; default: 1024; at least 1 and at most 65536 queues;
+        flows: Number of queues for hashed flows. (queues; default: 1024; at least 1 and at most 65536 queues;
             Linux, net/sched/sch_fq_pie.c)
         quantum: How much a queue may send in a round. (packets; default: 1514 B, or the link's typical packet if
             that is longer; at least 64; Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes)
-        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
-            10240; at least 1 and at most 16777216; Linux, net/sched/sch_fq_pie.c)
+        limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10240;
+            at least 1 and at most 16777216; Linux, net/sched/sch_fq_pie.c)
     """
 
     name: ClassVar[str] = "fq_pie"
@@ -1613,39 +1608,39 @@ class DualPi2(Declared, role="queue"):
     Rules: max_packet is in bytes; drop_at = enqueue needs law = linux; with law = linux coupling_factor is whole
 
     Attributes:
-        limit: Most that both queues together hold, not counting the packet in transmission. (packets; default:
-            10000; at least 1; Linux, net/sched/sch_dualpi2.c)
-        target: The wait that the controller aims at. (default: 15 ms; above 0 and at most 3600 s; RFC 9332, App.
+        limit: Largest total length of both queues, without the packet in transmission. (packets; default: 10000;
+            at least 1; Linux, net/sched/sch_dualpi2.c)
+        target: The delay that the controller aims at. (default: 15 ms; above 0 and at most 3600 s; RFC 9332, App.
             A.1, Fig. 2: 15 ms)
-        rtt_max: The worst round-trip time expected, from which tupdate, alpha and beta follow. (default: 100 ms;
-            at least 0.0001 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: RTT_max, 100 ms)
+        rtt_max: Longest expected round-trip time, from which tupdate, alpha and beta follow. (default: 100 ms; at
+            least 0.0001 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: RTT_max, 100 ms)
         tupdate: Time from one update of p' to the next. (default: min(target, rtt_max/3); at least 0.000001 and
             at most 3600 s; RFC 9332, App. A.1, Fig. 2; Linux: 16 ms)
-        alpha: Gain of the wait's distance from the target, per second. (Hz; default: 0.1·tupdate/rtt_max²; at
+        alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.1·tupdate/rtt_max²; at
             least 0 and at most 8388607 Hz; RFC 9332, App. A.1, Fig. 2; Linux: 41/256)
-        beta: Gain of the wait's change, per second. (Hz; default: 0.3/rtt_max; at least 0 and at most 8388607 Hz;
-            RFC 9332, App. A.1, Fig. 2; Linux: 819/256)
-        step_thresh: The wait from which packets of the L queue are marked. (default: 800 us; at least 0 and at
-            most 3600 s; RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms)
-        ramp: Over such a wait from `step_thresh` on, the probability of these marks rises to 1; not with law =
+        beta: Gain of the delay's change, per second. (Hz; default: 0.3/rtt_max; at least 0 and at most 8388607
+            Hz; RFC 9332, App. A.1, Fig. 2; Linux: 819/256)
+        step_thresh: Packets of the L queue are marked if they wait at least this long. (default: 800 us; at least
+            0 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms)
+        ramp: Above `step_thresh`, the probability of these marks rises to 1 over this delay; not with law =
             linux. (default: 400 us; at least 0 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: range, 400 µs)
-        step_thresh_packets: Instead of by its wait, a packet of the L queue is marked if it leaves more than so
-            many behind there. (packets; default: its wait decides; at least 0 packets; Linux,
+        step_thresh_packets: Instead of by its delay, a packet of the L queue is marked if it leaves more than
+            this many packets behind there. (packets; default: its delay decides; at least 0 packets; Linux,
             net/sched/sch_dualpi2.c)
-        min_qlen_step: These marks need a queue: more packets left behind than this; with law = linux, as many
-            found on arrival. (packets; default: 1; at least 0 packets; RFC 9332, App. A.1, Fig. 2: Th_len, 1;
-            Linux: 0)
+        min_qlen_step: A packet gets these marks only if it leaves more packets behind than this; with law =
+            linux, only if it finds as many on arrival. (packets; default: 1; at least 0 packets; RFC 9332, App.
+            A.1, Fig. 2: Th_len, 1; Linux: 0)
         coupling_factor: k: the L queue is marked with k times p'. (default: 2.0; at least 1 and at most 255; RFC
             9332, Sec. 2.5.1 and App. A.1, Fig. 2: 2)
-        classic_protection: The part of the link that the scheduler keeps for the classic queue while both hold
-            packets. (%; default: 10; at least 0 and at most 100 %; Linux, net/sched/sch_dualpi2.c)
+        classic_protection: The percentage of the link that the scheduler gives the classic queue while both
+            queues hold packets. (%; default: 10; at least 0 and at most 100 %; Linux, net/sched/sch_dualpi2.c)
         overload: What happens when marks alone do not hold the queue. (default: drop_on_overload; RFC 9332, Sec.
             2.5.1.1 and App. A.2; Linux)
         drop_at: When the controller's probability is applied. (default: dequeue; RFC 9332, App. A.1, Fig. 4;
             Linux)
         ect: Which packets wait in the L queue. (default: l4s_ect; RFC 9332, App. A.1, Fig. 3; Linux)
-        max_packet: The longest packet of the link: two of them are never too many, and the scheduler's credit
-            begins with it. (packets; default: the link's typical packet; at least 1; Linux: the MTU)
+        max_packet: The longest packet of the link. Two of them are always acceptable, and the scheduler's credit
+            begins with this length. (packets; default: the link's typical packet; at least 1; Linux: the MTU)
         law: The RFC's decisions and arithmetic, or the kernel's. (default: rfc9332; RFC 9332, App. A; Linux,
             net/sched/sch_dualpi2.c)
     """
@@ -1677,7 +1672,7 @@ class L4sStep(Declared, role="queue"):
     """L4S step marker
 
     A first-in-first-out queue that marks each packet of a scalable sender (Prague; with `ect` = any_ect also DCTCP)
-    whose wait has passed a threshold when it leaves: the immediate, shallow signal that such senders are made for.
+    whose wait has passed a threshold when it leaves: the immediate signal at a short queue that such senders expect.
     CoDel without marks decides on the drops: it is the Classic AQM of all other packets, and it drops those of
     scalable senders as well when their marks do not hold the queue. There is no second queue to protect the others
     from them; `dualpi2` has one.
@@ -1688,19 +1683,19 @@ class L4sStep(Declared, role="queue"):
     Rules: max_packet is in bytes; step_thresh < target, unless overload = overflow
 
     Attributes:
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; as `codel`)
+        limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
+            1; as `codel`)
         step_thresh: A packet that has waited longer is marked. (default: 1 ms; at least 0 and at most 3600 s;
             Linux, net/sched/sch_dualpi2.c: 1 ms)
-        step_thresh_packets: Instead of by its wait, a packet is marked by how many it leaves behind: if they are
-            more. (packets; default: its wait decides; at least 0 packets; Linux, net/sched/sch_dualpi2.c; RFC
+        step_thresh_packets: Instead of by its delay, a packet is marked if it leaves more than this many packets
+            behind. (packets; default: its delay decides; at least 0 packets; Linux, net/sched/sch_dualpi2.c; RFC
             8257, Sec. 3.1: K)
         ect: Which packets are marked. (default: l4s_ect; RFC 9331, Sec. 5.1; any_ect: RFC 8257, Sec. 3.1)
-        target: CoDel's target: the wait that a standing queue may have before drops begin. (default: 5 ms; above
-            0 and at most 3600 s; RFC 8289, Sec. 4.3: 5 ms)
-        interval: CoDel's interval: how long the wait must have been above target. (default: 100 ms; above 0 and
-            at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
-        max_packet: CoDel does not act on a queue of so many bytes or fewer: the longest packet of the link.
+        target: CoDel's target: the acceptable delay of a standing queue. (default: 5 ms; above 0 and at most 3600
+            s; RFC 8289, Sec. 4.3: 5 ms)
+        interval: CoDel's interval: how long the delay must be above target before the first drop. (default: 100
+            ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
+        max_packet: The longest packet of the link. CoDel does not act while at most this many bytes wait.
             (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3)
         overload: What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer. (default:
             drop_on_overload; RFC 9331, Sec. 5.1)
@@ -1732,34 +1727,34 @@ class Cake(Declared, role="queue"):
     Rules: memlimit and mtu are in bytes; overhead is a whole number
 
     Attributes:
-        bandwidth: The rate that it shapes to: somewhat less than that of the slowest link behind it. (default:
+        bandwidth: The rate of the shaper: somewhat less than that of the slowest link behind it. (default:
             unlimited: it does not shape; at least 8 bit/s; tc-cake(8))
-        diffserv: Into which tins traffic goes by its DSCP, which is the class of its flow. (default: diffserv3;
-            tc-cake(8))
-        flowmode: Between whom the link is shared. (default: triple_isolate; tc-cake(8))
-        rtt: A round trip that most flows stay below: how long a queue must be late before the first signal.
-            (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
-        target: The wait that a standing queue may have, or one and a half times what the longest packet takes if
+        diffserv: How traffic is divided into tins by its DSCP, which is the class of its flow. (default:
+            diffserv3; tc-cake(8))
+        flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
+        rtt: A round trip that few flows exceed. For this time a queue's delay must exceed its target before the
+            first signal. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+        target: Acceptable delay of a standing queue, or one and a half times the time of the longest packet if
             that is more. (default: rtt/20, 1 us at least; at least 0.000001 and at most 3600 s; iproute2,
             tc/q_cake.c)
-        ack_filter: What becomes of acknowledgements that a later one makes redundant while they wait. (default:
-            disabled; tc-cake(8))
-        overhead: Whole bytes that the link adds to each packet, or takes off if negative, for the shaper and for
+        ack_filter: What happens to queued acknowledgements that a later one makes redundant. (default: disabled;
+            tc-cake(8))
+        overhead: Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for
             shares. (bytes; default: 0.0; at least -64 and at most 256 bytes; tc-cake(8))
-        mpu: The least that a packet counts with its overhead. (bytes; default: 0; at least 0 and at most 256
-            bytes; tc-cake(8))
+        mpu: The shortest length that counts for a packet, overhead included. (bytes; default: 0; at least 0 and
+            at most 256 bytes; tc-cake(8))
         atm: How the link frames packets with their overhead. (default: noatm; tc-cake(8))
-        ingress: Count dropped packets too, for a shaper behind the slow link: what arrives has used that link
-            already. (default: false; tc-cake(8))
-        nat: Tell hosts by their addresses before this host translates them. Without it all that a home sends
-            (with ingress: all that it gets) is of one host. (default: yes, and in lines where the place asks for
-            it (`tc --wan`); tc-cake(8))
-        wash: Clear the class of packets, once their tin is chosen. (default: false; tc-cake(8))
-        memlimit: Most bytes that all queues together hold, not counting the packet in transmission. (packets;
+        ingress: Also count dropped packets, for a shaper behind the slow link: whatever arrives has already used
+            that link. (default: false; tc-cake(8))
+        nat: Distinguish hosts by their addresses before this host translates them. Without it all that a home
+            sends (with ingress: all that it receives) counts as one host. (default: yes, and in lines if the
+            place needs it (`tc --wan`); tc-cake(8))
+        wash: Clear the class of packets after choosing their tin. (default: false; tc-cake(8))
+        memlimit: Largest total number of bytes in all queues, without the packet in transmission. (packets;
             default: 4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that; at least 1; Linux,
             net/sched/sch_cake.c)
-        limit: Most that all queues together hold, beside memlimit. (packets; default: that of memlimit; at least
-            1; Sluicegate)
+        limit: Largest total length of all queues, in addition to memlimit. (packets; default: that of memlimit;
+            at least 1; Sluicegate)
         mtu: The longest packet of the link, with its link header. (packets; default: 1514 B, or the link's
             typical packet if that is longer; at least 64 and at most 65536; Linux: the device's MTU and link
             header)
@@ -1799,10 +1794,10 @@ class Priority(Declared, role="queue"):
     Attributes:
         classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
             else to the last. Without any, there are `bands` under Drop Tail.
-        limit: Most that all classes together hold, not counting the packet in transmission. (packets; default:
-            each class has its own limit; at least 0; Sluicegate)
-        bands: How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
-            (classes; default: 3; at least 1 and at most 256 classes; Linux, prio)
+        limit: Largest total length of all classes, without the packet in transmission. (packets; default: each
+            class has its own limit; at least 0; Sluicegate)
+        bands: Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described. (classes;
+            default: 3; at least 1 and at most 256 classes; Linux, prio)
     """
 
     name: ClassVar[str] = "priority"
@@ -1827,13 +1822,13 @@ class Drr(Declared, role="queue"):
     Attributes:
         classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
             else to the last. Without any, there are `bands` under Drop Tail.
-        quantum: How much a class may send in a round, unless it says otherwise. (packets; default: the link's
-            typical packet, at least 64 B; at least 64; Shreedhar & Varghese 1995: at least the longest packet;
-            Linux, drr: the MTU)
-        limit: Most that all classes together hold, not counting the packet in transmission. (packets; default:
-            each class has its own limit; at least 0; Sluicegate)
-        bands: How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
-            (classes; default: 3; at least 1 and at most 256 classes; as in priority)
+        quantum: How much a class may send in a round, unless the class has its own quantum. (packets; default:
+            the link's typical packet, at least 64 B; at least 64; Shreedhar & Varghese 1995: at least the longest
+            packet; Linux, drr: the MTU)
+        limit: Largest total length of all classes, without the packet in transmission. (packets; default: each
+            class has its own limit; at least 0; Sluicegate)
+        bands: Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described. (classes;
+            default: 3; at least 1 and at most 256 classes; as in priority)
     """
 
     name: ClassVar[str] = "drr"
@@ -1893,8 +1888,8 @@ class Class(Declared, role="class"):
 
     Attributes:
         queue: The discipline of its queue.
-        class_: The class of flows that it takes packets of. (default: its place in the list, counted from 0; any,
-            where max_length is given; at least 0 and at most 255; Sluicegate)
+        class_: The class of flows whose packets it takes. (default: its position in the list, counted from 0; any
+            class, if max_length is given; at least 0 and at most 255; Sluicegate)
         max_length: The longest packet that it takes, such as "64 B". (packets; default: any length; at least 1;
             RED 1993, Sec. XII: short control packets)
         quantum: In `drr`, how much the class may send in a round. (packets; default: the queue's own quantum; at
@@ -1912,8 +1907,8 @@ class Class(Declared, role="class"):
 class Tcp(Declared, role="flows"):
     """TCP transfer
 
-    A transfer over TCP between two hosts: Linux's of today, or those of a paper's simulator or machines. The profile
-    says which; every value of it can be overridden.
+    A transfer over TCP between two hosts: today's Linux, or those of a paper's simulator or machines. The profile
+    says which; you can override each of its values.
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
@@ -1935,9 +1930,9 @@ class Tcp(Declared, role="flows"):
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
         profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
             given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
-            the papers' hosts have; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
+            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
             segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
             9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -1952,8 +1947,8 @@ class Tcp(Declared, role="flows"):
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
-            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
+            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
@@ -1961,13 +1956,13 @@ class Tcp(Declared, role="flows"):
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
-            said here. (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
+            (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
             (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
             4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
-            one after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
+            with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
@@ -2000,38 +1995,40 @@ class Tcp(Declared, role="flows"):
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
-        size: How much data each transfer has, headers not counted: full packets, or bytes. (packets; default:
+        size: How much data each transfer sends, without headers: full packets, or bytes. (packets; default:
             without end; at least 1; ns-2, Application/FTP, produce)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -2150,9 +2147,9 @@ class Telnet(Declared, role="flows"):
         longest: Longest gap of Pareto's law. (default: 150 s; above 0 s; chosen here: the mean is 1.1 s)
         profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
             given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
-            the papers' hosts have; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
+            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
             segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
             9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -2167,8 +2164,8 @@ class Telnet(Declared, role="flows"):
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
-            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
+            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
@@ -2176,13 +2173,13 @@ class Telnet(Declared, role="flows"):
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
-            said here. (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
+            (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
             (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
             4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
-            one after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
+            with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
@@ -2215,36 +2212,38 @@ class Telnet(Declared, role="flows"):
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -2333,8 +2332,8 @@ class Telnet(Declared, role="flows"):
 class Http(Declared, role="flows"):
     """Web users
 
-    People who think and browse: a page, its embedded objects, a while of thinking, the next page. Each object is an
-    exchange of a request and a response over a TCP connection that really opens and closes.
+    People who browse: a page, its embedded objects, a time for thinking, the next page. Each object is a request and
+    a response over a TCP connection that opens and closes completely.
 
     Source: DCN 2004, Sec. 4.1
 
@@ -2368,17 +2367,17 @@ class Http(Declared, role="flows"):
             13.4 s, sigma = 1.3, high = 1000 s); chosen here: 0.16 requests/s for each user, DCN 2004, Table 1)
         persistent: The probability that a server keeps connections open. (default: 0.15; at least 0 and at most
             1; chosen here)
-        parallel: How many connections a user has at once for embedded objects, where each serves one.
+        parallel: How many connections a user has at once for embedded objects, if each serves one object.
             (connections; default: 4; at least 1 and at most 1000 connections; browsers of 2000)
-        persistent_parallel: The same where connections stay open. (connections; default: 2; at least 1 and at
-            most 1000 connections; RFC 2616, Sec. 8.1.4)
-        keep_alive: The longest thinking that an open connection outlasts. (default: 15 s; Apache,
+        persistent_parallel: The same, if connections stay open. (connections; default: 2; at least 1 and at most
+            1000 connections; RFC 2616, Sec. 8.1.4)
+        keep_alive: The longest think time during which a connection stays open. (default: 15 s; Apache,
             KeepAliveTimeout)
         profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
             given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
-            the papers' hosts have; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
+            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
             segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
             9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -2393,8 +2392,8 @@ class Http(Declared, role="flows"):
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
-            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
+            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
@@ -2402,13 +2401,13 @@ class Http(Declared, role="flows"):
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
-            said here. (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
+            (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
             (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
             4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
-            one after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
+            with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
@@ -2441,36 +2440,38 @@ class Http(Declared, role="flows"):
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -2561,8 +2562,9 @@ class Http(Declared, role="flows"):
 class Connections(Declared, role="flows"):
     """General TCP connections
 
-    Connections as they were seen on a link, or drawn like them: each has its start and says what its two ends send
-    each other and after what times, not in which packets (a-b-t vectors: request, response, time). TCP does the rest.
+    Connections recorded on a link, or drawn from distributions. Each has a start, and says what its two ends send
+    each other and after which times, but not in which packets (a-b-t vectors: request, response, time). TCP does the
+    rest.
 
     Source: DCN 2004, Sec. 4.1; tmix
 
@@ -2582,9 +2584,9 @@ class Connections(Declared, role="flows"):
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
-        vectors: A file of connection vectors, in either format of tmix; its path is that of the scenario's file,
-            or absolute. (default: connections are drawn; tmix, Weigle et al. 2006)
-        lossless: Whether no packet is lost on the connections' own ways, whatever their vectors say of losses.
+        vectors: A file of connection vectors, in either format of tmix; its path is relative to the scenario's
+            file, or absolute. (default: connections are drawn; tmix, Weigle et al. 2006)
+        lossless: Whether to ignore the losses in the vectors, so that the connections' own paths lose no packet.
             (default: false; ns-2, Tmix_DelayBox: set-lossless)
         arrivals: How many connections begin in a second, at random times. (connections/s; default: 10.0; above 0
             and at most 1000000 connections/s; chosen here)
@@ -2602,9 +2604,9 @@ class Connections(Declared, role="flows"):
             its own times. (default: 0.05; at least 0 and at most 1; chosen here)
         profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
             given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 with what only
-            the papers' hosts have; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the most that it becomes (and less with
+            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
+            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
+        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
             segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
             9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -2619,8 +2621,8 @@ class Connections(Declared, role="flows"):
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
-            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
+            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
@@ -2628,13 +2630,13 @@ class Connections(Declared, role="flows"):
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
-            said here. (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
+            (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
             (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
             4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
-            one after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
+            with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
@@ -2667,36 +2669,38 @@ class Connections(Declared, role="flows"):
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -2786,7 +2790,7 @@ class Connections(Declared, role="flows"):
 class Udp(Declared, role="flows"):
     """Constant bit rate over UDP
 
-    Sends packets of one size at one rate and heeds nothing.
+    Sends packets of one size at one rate and does not react to congestion.
 
     Source: CHOKe 1999, Sec. 4
 
@@ -2798,44 +2802,46 @@ class Udp(Declared, role="flows"):
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         rate: Rate at which it sends, in bits of IP packets. (required; above 0 bit/s; CHOKe 1999, Sec. 4)
-        ecn: Whether its packets say that they may be marked instead of dropped. It slows down for neither.
-            (default: false; RFC 3168, Sec. 5)
-        codepoint: With ecn, how they say it: ect1 is for queues that know L4S by it. (default: ect0; RFC 3168,
+        ecn: Whether its packets are ECN-capable, so that queues may mark them instead of dropping them. It slows
+            down for neither. (default: false; RFC 3168, Sec. 5)
+        codepoint: With ecn, the codepoint of its packets: queues recognise L4S by ect1. (default: ect0; RFC 3168,
             Sec. 5; RFC 9331, Sec. 4.1)
         packet_size: Length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
         jitter: Spread of the gaps: each is the mean times a number uniform on 1 ± jitter/2. (default: 0.0; at
             least 0 and at most 1; ns-2, CBR random_ is jitter 1)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -2873,7 +2879,7 @@ class Udp(Declared, role="flows"):
 class Poisson(Declared, role="flows"):
     """Poisson arrivals over UDP
 
-    Sends packets with exponential gaps and heeds nothing.
+    Sends packets with exponential gaps and does not react to congestion.
 
     Source: queueing theory: M/D/1, M/M/1/K
 
@@ -2885,43 +2891,45 @@ class Poisson(Declared, role="flows"):
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         rate: Mean rate at which it sends, in bits of IP packets. (required; above 0 bit/s; Sluicegate)
-        ecn: Whether its packets say that they may be marked instead of dropped. It slows down for neither.
-            (default: false; RFC 3168, Sec. 5)
-        codepoint: With ecn, how they say it: ect1 is for queues that know L4S by it. (default: ect0; RFC 3168,
+        ecn: Whether its packets are ECN-capable, so that queues may mark them instead of dropping them. It slows
+            down for neither. (default: false; RFC 3168, Sec. 5)
+        codepoint: With ecn, the codepoint of its packets: queues recognise L4S by ect1. (default: ect0; RFC 3168,
             Sec. 5; RFC 9331, Sec. 4.1)
         packet_size: Mean length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
         sizes: How lengths are distributed. (default: fixed; M/D/1 and M/M/1 queues)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -2975,9 +2983,9 @@ class OnOff(Declared, role="flows"):
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         rate: Rate at which it sends while it is on, in bits of IP packets. (required; above 0 bit/s; ns-2, rate_)
-        ecn: Whether its packets say that they may be marked instead of dropped. It slows down for neither.
-            (default: false; RFC 3168, Sec. 5)
-        codepoint: With ecn, how they say it: ect1 is for queues that know L4S by it. (default: ect0; RFC 3168,
+        ecn: Whether its packets are ECN-capable, so that queues may mark them instead of dropping them. It slows
+            down for neither. (default: false; RFC 3168, Sec. 5)
+        codepoint: With ecn, the codepoint of its packets: queues recognise L4S by ect1. (default: ect0; RFC 3168,
             Sec. 5; RFC 9331, Sec. 4.1)
         on_mean: Mean length of a burst. (default: 500 ms; above 0 s; ns-2, burst_time_)
         off_mean: Mean length of a silence. (default: 500 ms; ns-2, idle_time_)
@@ -2987,36 +2995,38 @@ class OnOff(Declared, role="flows"):
             (default: 1.5; at least 1.01 and at most 100; ns-2, shape_)
         packet_size: Length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -3072,36 +3082,38 @@ class Endpoints(Declared, role="flows"):
             the function itself; `path.rs:function` in Rust, or `quinn:cubic`. (required; Sluicegate)
         packet_size: Length of its full packets, headers included, for defaults of queues that follow from it; the
             ends say how long each is. (B; default: 1500 B; at least 1 and at most 65535; Sluicegate)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
-            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
-            apart; Sluicegate)
-        start: When the first of them may start. (default: 0 s; Sluicegate)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
+            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
+            groups; Sluicegate)
+        start: The earliest time at which they start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
-            at least 0 and at most 255; RED 1993, Sec. XII)
-        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
-            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
-        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
-            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
+        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
+            and at most 255; RED 1993, Sec. XII)
+        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
+            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
+            optional packets)
+        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
+            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
-            in a topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
-            order all the same. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
-            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
+            topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
+            none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
+            keep their order. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
+            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+            Sluicegate)
         rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
             above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
             above 0 s; RED 1993)
@@ -3140,50 +3152,51 @@ class Link(Declared, role="link"):
     """One link of a general network, from one node to another.
 
     Attributes:
-        name: Its name, for paths and results. (required; Sluicegate)
-        from_: The node it leaves. (required; Sluicegate)
-        to: The node it reaches. (required; Sluicegate)
+        name: The link's name, for paths and results. (required; Sluicegate)
+        from_: The node where it begins. (required; Sluicegate)
+        to: The node where it ends. (required; Sluicegate)
         rate: Its rate; it must be given unless there is a trace. (default: the mean rate of trace; above 0 bit/s;
             Sluicegate)
         delay: Its propagation delay. (default: 1 ms; Sluicegate)
-        tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
-            the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
-            falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
+        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
+            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
+            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         managed: Whether the discipline of [queue] manages it; otherwise Drop Tail does. (default: true;
             Sluicegate)
         limit: Limit of its queue when the discipline of [queue] does not manage it. (packets; default: 1000;
             Sluicegate)
-        framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
-            the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
-            ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: 0 B; IEEE 802.3; tc-cake(8))
-        frame_min: The least frame, framing included. (B; default: as the name of framing says, else none; at
+        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
+            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
+            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
+            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
+        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
             least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: as the name of framing says, else none; ITU-T I.361; IEEE
+        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
             802.3, 64B/65B; tc-cake(8))
-        loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
-            bursts. (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that a packet is lost in a burst of errors. (default: 1 where bursts begin; at
-            least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability, after each packet outside a burst, that one begins. (default: 0.0; at least
-            0 and at most 1; Gilbert 1960: P)
-        burst_end: The probability, after each packet of a burst, that it ends. (default: 1.0; at least 0 and at
-            most 1; Gilbert 1960: p)
-        jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
-            (default: 0 s; at least 0 and at most 60 s; Sluicegate)
+        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
+            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
+            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
+        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
+            and at most 1; Gilbert 1960: P)
+        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
+            1; Gilbert 1960: p)
+        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
+            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        drop: Packets that are lost behind the queue, by their number in the order in which they reach the link,
-            from 1: "5,8-10". (default: none; Sluicegate)
-        mark: Packets that are marked there, if their transport is capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake
-            them. (default: none; Sluicegate)
-        behind: Packets that arrive right after later ones, and after how many that arrive: "7:3". (default: none;
+        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
+            "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
+            none; Sluicegate)
+        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
-        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
-            time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
-            al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: After which the trace begins anew. (default: lte: 60 s; wifi: 10 s; a trace of Mahimahi: its
-            last time; others: the last rate lasts; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: the trace
+        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
+            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
+            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
+            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
             is as it is; above 0 bit/s; Sluicegate)
         queue: Its own discipline; None for that of the network.
     """
@@ -3222,21 +3235,21 @@ class Shaper(Declared, role="shaper"):
     """A shaper beside a link of a dumbbell, with the discipline under study; the link keeps a plain buffer.
 
     Attributes:
-        rate: Its rate, or a part of the line's, such as "95 %", in whole kbit/s. Of a trace it is a part of the
-            mean rate. (bit/s; default: 95 %; OpenWrt, SQM: 90 to 95 % of what is measured)
-        framing: What it counts around each packet, as that of a link. (default: that of the line; tc-cake(8);
-            tc-stab(8))
-        frame_min: The least frame, framing included. (B; default: as the name of framing says, else that of the
+        rate: The shaper's rate, or a percentage of the line's, such as "95 %", in whole kbit/s. With a trace it
+            is a percentage of the mean rate. (bit/s; default: 95 %; OpenWrt, SQM: 90 to 95 % of what is measured)
+        framing: What the shaper counts around each packet, written like a link's framing. (default: that of the
+            line; tc-cake(8); tc-stab(8))
+        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else that of the
             line; at least 0 and at most 1000; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: as the name of framing says, else those of the line;
+        cells: The cells that carry frames. (default: from the name of framing, else those of the line;
             tc-cake(8), atm and ptm)
-        burst: What it sends at once after a pause: the bytes of its token bucket, which is that of Linux's htb.
-            CAKE shapes by itself, without a burst. (B; default: what it sends in 1 ms, 1514 B at least, as
-            sluicegate tc has it; at least 1; tc-htb(8))
-        position: Whether packets meet it before the line or behind it. (default: before; behind for the forward
-            direction of a two-way dumbbell, an access line's download; Sluicegate)
-        buffer: What the line's own queue holds, that of its modem: Drop Tail. (packets; default: the limit of
-            [queue.drop_tail] where there is one, else 1000 packets; at least 1; Sluicegate)
+        burst: The largest amount that the shaper sends at once after a pause: the size of its token bucket, which
+            is like that of Linux's htb. CAKE has its own shaper, without bursts. (B; default: what it sends in 1
+            ms, at least 1514 B, as sluicegate tc deploys it; at least 1; tc-htb(8))
+        position: Whether packets cross the shaper before the line or behind it. (default: before; behind for the
+            forward direction of a two-way dumbbell, an access line's download; Sluicegate)
+        buffer: The size of the line's own queue, that of its modem, which is Drop Tail. (packets; default: the
+            limit of [queue.drop_tail] if given, else 1000 packets; at least 1; Sluicegate)
     """
 
     _: KW_ONLY
@@ -3257,36 +3270,36 @@ class Reverse(Declared, role="reverse"):
         rate: Rate of the opposite direction. (default: the mean rate of its own trace, else as forward; above 0
             bit/s; Sluicegate)
         delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
-        framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
-            the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
-            ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: as forward; IEEE 802.3;
-            tc-cake(8))
-        frame_min: The least frame, framing included. (B; default: as forward; at least 0 and at most 1000; IEEE
-            802.3: 84 B with gap and preamble; tc-cake(8), mpu)
+        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
+            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
+            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
+            bytes. (default: as forward; IEEE 802.3; tc-cake(8))
+        frame_min: The shortest frame, framing included. (B; default: as forward; at least 0 and at most 1000;
+            IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
         cells: The cells that carry frames. (default: as forward; ITU-T I.361; IEEE 802.3, 64B/65B; tc-cake(8))
-        loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
-            bursts. (default: as forward; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that a packet is lost in a burst of errors. (default: as forward; at least 0
-            and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability, after each packet outside a burst, that one begins. (default: as forward; at
+        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
+            (default: as forward; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: as forward; at
+            least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
+        burst_start: The probability that a burst begins after a packet outside a burst. (default: as forward; at
             least 0 and at most 1; Gilbert 1960: P)
-        burst_end: The probability, after each packet of a burst, that it ends. (default: as forward; at least 0
-            and at most 1; Gilbert 1960: p)
-        jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
-            (default: as forward; at least 0 and at most 60 s; Sluicegate)
+        burst_end: The probability that a burst ends after a packet in it. (default: as forward; at least 0 and at
+            most 1; Gilbert 1960: p)
+        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
+            and this. (default: as forward; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: as forward; Linux, netem)
-        drop: Packets that are lost behind the queue, by their number in the order in which they reach the link,
-            from 1: "5,8-10". (default: none; Sluicegate)
-        mark: Packets that are marked there, if their transport is capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake
-            them. (default: none; Sluicegate)
-        behind: Packets that arrive right after later ones, and after how many that arrive: "7:3". (default: none;
+        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
+            "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
+            none; Sluicegate)
+        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
-        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
-            time and rate. The discipline does not hear of these changes. (default: as forward; Netravali et al.
-            2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: After which the trace begins anew. (default: as forward; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: as
+        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
+            CSV with time and rate. The discipline does not learn of these changes. (default: as forward;
+            Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: The time after which the trace repeats. (default: as forward; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: as
             forward; above 0 bit/s; Sluicegate)
         shaper: A shaper before the modem of this direction, or behind the line.
         queue: Its own discipline; None for that of the forward direction.
@@ -3325,48 +3338,48 @@ class Dumbbell(Declared, role="network"):
             above 0 bit/s; CHOKe 1999, Fig. 1)
         delay: Propagation delay of the bottleneck, one way. (default: 1 ms; chosen here: not stated by CHOKe
             1999)
-        tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
-            the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
-            falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
-        access_rate: Rate of every host's access link. The default is so fast that a host's port only keeps its
-            packets apart. (default: ten times the bottleneck's rate; above 0 bit/s; CHOKe 1999, Fig. 1: ten
-            times)
+        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
+            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
+            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
+        access_rate: Rate of every host's access link. The default is so fast that the port only spaces a host's
+            packets. (default: ten times the bottleneck's rate; above 0 bit/s; CHOKe 1999, Fig. 1: ten times)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
-        two_way: Whether the opposite direction is a link under study too, called reverse: with the same
-            discipline, a queue of its own that acknowledgements cross, and what network.reverse says of it.
-            (default: when a flow goes in reverse, or the table network.reverse is there; RED 1993, Sec. VIII)
-        framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
-            the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
-            ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: 0 B; IEEE 802.3; tc-cake(8))
-        frame_min: The least frame, framing included. (B; default: as the name of framing says, else none; at
+        two_way: Whether the opposite direction is a link under study, too, called reverse. It has the same
+            discipline, a separate queue that acknowledgements cross, and the values of network.reverse. (default:
+            true if a flow goes in reverse, or if there is a table network.reverse; RED 1993, Sec. VIII)
+        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
+            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
+            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
+            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
+        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
             least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: as the name of framing says, else none; ITU-T I.361; IEEE
+        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
             802.3, 64B/65B; tc-cake(8))
-        loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
-            bursts. (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that a packet is lost in a burst of errors. (default: 1 where bursts begin; at
-            least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability, after each packet outside a burst, that one begins. (default: 0.0; at least
-            0 and at most 1; Gilbert 1960: P)
-        burst_end: The probability, after each packet of a burst, that it ends. (default: 1.0; at least 0 and at
-            most 1; Gilbert 1960: p)
-        jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
-            (default: 0 s; at least 0 and at most 60 s; Sluicegate)
+        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
+            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
+            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
+        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
+            and at most 1; Gilbert 1960: P)
+        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
+            1; Gilbert 1960: p)
+        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
+            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        drop: Packets that are lost behind the queue, by their number in the order in which they reach the link,
-            from 1: "5,8-10". (default: none; Sluicegate)
-        mark: Packets that are marked there, if their transport is capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake
-            them. (default: none; Sluicegate)
-        behind: Packets that arrive right after later ones, and after how many that arrive: "7:3". (default: none;
+        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
+            "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
+            none; Sluicegate)
+        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
-        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
-            time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
-            al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: After which the trace begins anew. (default: lte: 60 s; wifi: 10 s; a trace of Mahimahi: its
-            last time; others: the last rate lasts; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate that the trace is scaled to, from its beginning to its end. (default: the trace
+        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
+            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
+            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
+            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
             is as it is; above 0 bit/s; Sluicegate)
         reverse: How the opposite direction differs, which is then a link under study, too.
         shaper: A shaper behind the line, or before it, where the discipline then is.

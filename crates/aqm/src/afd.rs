@@ -46,14 +46,14 @@ discipline! {
         q_ref: Size = derived("240 packets, or what the link sends in 28.8 ms if that is more",
             |link| link.at_least(240, Span(28_800_000))), unit("packets"), range(Range::from(0.0)),
             source("DCN 2004, Sec. 5: 240 packets on 100 Mbit/s");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = derived("1000 packets, or what the link sends in 120 ms if that is more",
             |link| link.at_least(1000, Span::from_millis(120))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// Packets in the shadow buffer.
         b: u64 = derived("one in 5 of the link's typical packets in 2 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),
             range(Range::from(1.0).to(65_536.0)), source("derived here; AFD 2003, from memory: 500"), fixed(true);
-        /// Of so many arrivals one, on average, enters the shadow buffer.
+        /// On average, one of this many arrivals enters the shadow buffer.
         s: f64 = default(5.0), unit("packets"), range(Range::from(1.0)), source("AFD 2003, from memory");
         /// Gain of the queue one interval ago.
         alpha: Option<f64> = optional("beta·(1 − gain/4)"), unit("1"), range(Range::POSITIVE),
@@ -61,10 +61,10 @@ discipline! {
         /// Gain of the queue now.
         beta: Option<f64> = optional("gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals in 1/w"), unit("1"),
             range(Range::POSITIVE), source("derived here; AFD 2003 has 1.8");
-        /// Part of the queue's error that one sample takes away by the next, where alpha or beta is not given.
+        /// Share of the queue's error that one sample removes before the next one, if alpha or beta is not given.
         gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
             source("derived here: alpha/beta is then AFD's 1.7/1.8 (2003)");
-        /// Samples of the queue in a second.
+        /// Samples of the queue per second.
         w: f64 = default(160.0), unit("Hz"), range(Range::above(0.0).to(1e9)), source("AFD 2003");
     }
     rules {

@@ -41,10 +41,10 @@ discipline! {
     /// Parameters of [`Ared`].
     pub struct AredParams {
         ..signal: RedSignal;
-        /// Average queueing delay wanted; thresholds follow from it.
+        /// Desired average queueing delay; thresholds follow from it.
         target_delay: Span = default(Span::from_millis(5)), range(Range::POSITIVE),
             source("Floyd, Gummadi & Shenker 2001; ns-2, targetdelay_");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = derived("300 packets, or what the link sends in 30 ms if that is more",
             |link| link.at_least(300, Span::from_millis(30))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: four times the default max_th or more, so that RED decides"), tc("limit");
@@ -57,21 +57,21 @@ discipline! {
         /// Average at which the probability is max_p.
         max_th: Option<Size> = optional("3·min_th"), unit("packets"), range(Range::POSITIVE),
             source("Floyd, Gummadi & Shenker 2001"), tc("max");
-        /// The probability p_b as the average reaches max_th, at first.
+        /// The initial probability p_b as the average reaches max_th.
         max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, linterm_"), tc("probability"), fixed(true);
-        /// Least that max_p is lowered from.
+        /// max_p is lowered only from values above this.
         bottom: f64 = default(0.01), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
-        /// Most that max_p is raised from.
+        /// max_p is raised only from values below this.
         top: f64 = default(0.5), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
-        /// What is added to max_p, but a quarter of it at most.
+        /// The increment of max_p, at most a quarter of max_p.
         alpha: f64 = default(0.01), unit("1"), range(Range::from(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
-        /// What max_p is multiplied by.
+        /// The factor by which max_p is lowered.
         beta: f64 = default(0.9), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
-        /// Time from one change of max_p to the next, at least.
+        /// Shortest time from one change of max_p to the next.
         interval: Span = default(Span::from_millis(500)), range(Range::POSITIVE), source("Floyd, Gummadi & Shenker 2001");
-        /// Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
+        /// Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on every arrival.
         gentle: bool = default(true), source("Floyd, Gummadi & Shenker 2001");
-        /// Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps.
+        /// After a signal, wait 1/p_b packets before the next one: ns-2's law of gaps.
         wait: bool = default(false), source("ns-2, wait_");
         /// What `count` counts.
         law: GapLaw = default(GapLaw::Section7), source("RED 1993, Sec. VII; ns-2, red.cc");

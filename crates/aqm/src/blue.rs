@@ -41,14 +41,14 @@ discipline! {
     /// Parameters of [`Blue`].
     pub struct BlueParams {
         ..marking: Marking [action: Action::Drop, "BLUE 2002"];
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
-        /// What a drop at a full buffer adds to p.
+        /// The increment of p at a drop from a full buffer.
         d1: f64 = default(0.02), unit("1"), range(Range::from(0.0).to(1.0)), source("BLUE 2002, from memory");
-        /// What idleness takes from p.
+        /// The decrement of p when the link is idle.
         d2: f64 = default(0.002), unit("1"), range(Range::from(0.0).to(1.0)), source("BLUE 2002, from memory");
-        /// Least time between two changes of p.
+        /// Shortest time between two changes of p.
         freeze_time: Span = default(Span::from_millis(100)), range(Range::POSITIVE), source("BLUE 2002, from memory");
         /// Queue length above which an arrival raises p like a drop at a full buffer.
         level: Option<Size> = optional("only drops at a full buffer count"), unit("packets"), range(Range::from(0.0)),

@@ -74,44 +74,45 @@ discipline! {
 
     /// Parameters of [`Cake`].
     pub struct CakeParams {
-        /// The rate that it shapes to: somewhat less than that of the slowest link behind it.
+        /// The rate of the shaper: somewhat less than that of the slowest link behind it.
         bandwidth: Option<Rate> = optional("unlimited: it does not shape"), range(Range::from(8.0)),
             source("tc-cake(8)"), tc("bandwidth");
-        /// Into which tins traffic goes by its DSCP, which is the class of its flow.
+        /// How traffic is divided into tins by its DSCP, which is the class of its flow.
         diffserv: Diffserv = default(Diffserv::Diffserv3), source("tc-cake(8)"),
             tc("besteffort, precedence, diffserv8, diffserv4, diffserv3");
-        /// Between whom the link is shared.
+        /// Among whom the link is shared.
         flowmode: FlowMode = default(FlowMode::TripleIsolate), source("tc-cake(8)"),
             tc("flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-dsthost, triple-isolate");
-        /// A round trip that most flows stay below: how long a queue must be late before the first signal.
+        /// A round trip that few flows exceed. For this time a queue's delay must exceed its target before the first
+        /// signal.
         rtt: Span = default(Span::from_millis(100)), range(Range::from(1e-6).to(3600.0)),
             source("tc-cake(8)"), tc("rtt");
-        /// The wait that a standing queue may have, or one and a half times what the longest packet takes if that is
+        /// Acceptable delay of a standing queue, or one and a half times the time of the longest packet if that is
         /// more.
         target: Option<Span> = optional("rtt/20, 1 us at least"), range(Range::from(1e-6).to(3600.0)),
             source("iproute2, tc/q_cake.c");
-        /// What becomes of acknowledgements that a later one makes redundant while they wait.
+        /// What happens to queued acknowledgements that a later one makes redundant.
         ack_filter: AckFilter = default(AckFilter::Disabled), source("tc-cake(8)"),
             tc("no-ack-filter, ack-filter, ack-filter-aggressive");
-        /// Whole bytes that the link adds to each packet, or takes off if negative, for the shaper and for shares.
+        /// Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for shares.
         overhead: f64 = default(0.0), unit("bytes"), range(Range::from(-64.0).to(256.0)),
             source("tc-cake(8)"), tc("overhead");
-        /// The least that a packet counts with its overhead.
+        /// The shortest length that counts for a packet, overhead included.
         mpu: u64 = default(0), unit("bytes"), range(Range::from(0.0).to(256.0)), source("tc-cake(8)"), tc("mpu");
         /// How the link frames packets with their overhead.
         atm: Atm = default(Atm::Noatm), source("tc-cake(8)"), tc("noatm, atm, ptm");
-        /// Count dropped packets too, for a shaper behind the slow link: what arrives has used that link already.
+        /// Also count dropped packets, for a shaper behind the slow link: whatever arrives has already used that link.
         ingress: bool = default(false), source("tc-cake(8)"), tc("ingress, egress");
-        /// Tell hosts by their addresses before this host translates them. Without it all that a home sends (with ingress: all
-        /// that it gets) is of one host.
-        nat: Option<bool> = optional("yes, and in lines where the place asks for it (`tc --wan`)"),
+        /// Distinguish hosts by their addresses before this host translates them. Without it all that a home sends
+        /// (with ingress: all that it receives) counts as one host.
+        nat: Option<bool> = optional("yes, and in lines if the place needs it (`tc --wan`)"),
             source("tc-cake(8)"), tc("nat, nonat");
-        /// Clear the class of packets, once their tin is chosen.
+        /// Clear the class of packets after choosing their tin.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");
-        /// Most bytes that all queues together hold, not counting the packet in transmission.
+        /// Largest total number of bytes in all queues, without the packet in transmission.
         memlimit: Option<Size> = optional("4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that"),
             unit("packets"), range(Range::from(1.0)), source("Linux, net/sched/sch_cake.c"), tc("memlimit");
-        /// Most that all queues together hold, beside memlimit.
+        /// Largest total length of all queues, in addition to memlimit.
         limit: Option<Size> = optional("that of memlimit"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
         /// The longest packet of the link, with its link header.

@@ -1,8 +1,8 @@
 //! # CHOKe (Linux)
 //!
-//! CHOKe as the kernel's `sch_choke` has it: in whole numbers, with one candidate that is not drawn quite uniformly, and
-//! comparing above max_th too. For predictions of what `tc qdisc … choke` will do, and to see what the differences from
-//! the paper cost.
+//! CHOKe like the kernel's `sch_choke`: in whole numbers, with one candidate that is not drawn quite uniformly, and
+//! with comparisons also above max_th. Use it to predict what `tc qdisc … choke` will do, and to see what the
+//! differences from the paper cost.
 //!
 //! ```text
 //! for each arrival:                                       (net/sched/sch_choke.c, include/net/red.h; qavg = avg·2^Wlog)
@@ -51,7 +51,7 @@ discipline! {
 
     /// Parameters of [`ChokeLinux`].
     pub struct ChokeLinuxParams {
-        /// Most packets that the queue holds, not counting the packet in transmission.
+        /// Largest number of packets in the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0).to(131_071.0)),
             source("chosen here, as for choke; tc requires it; the bound is the kernel's"), tc("limit");
         /// Average up to which every arrival is queued.
@@ -60,7 +60,7 @@ discipline! {
         /// Average above which every arrival is dropped or marked.
         max_th: Size = default(Size::Packets(60)), unit("packets"), range(Range::POSITIVE),
             source("CHOKe 1999, Sec. 4; tc's own default is a quarter of limit"), tc("max");
-        /// Burst that the average shall let pass; tc makes the queue weight of it.
+        /// Largest burst to admit; tc computes the queue weight from it.
         burst: Option<u64> = optional("(2·min_th + max_th)/3"), unit("packets"), range(Range::from(1.0)),
             source("iproute2, tc/q_choke.c"), tc("burst");
         /// RED's drop probability as the average reaches max_th.
@@ -72,7 +72,7 @@ discipline! {
         /// Rate of the link, for the decay while it is idle.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),
             source("tc requires it"), tc("bandwidth");
-        /// Mark packets that can carry a mark where RED would drop them, above max_th too. Matches are dropped.
+        /// Mark ECN-capable packets where RED would drop them, also above max_th. Matches are dropped.
         ecn: bool = default(false), source("iproute2, tc/q_choke.c"), tc("ecn");
     }
     rules {

@@ -1,8 +1,8 @@
 //! # CoDel
 //!
-//! Controlled Delay looks at how long packets have waited when they leave. When the wait has stayed above `target` for an
-//! `interval`, it drops at the head, and goes on at times that draw closer with the square root of their count, until the
-//! wait is below `target` again. It has no other parameters, and needs no average.
+//! Controlled Delay looks at how long packets have waited when they leave. When the wait has stayed above `target` for
+//! an `interval`, it drops at the head, and continues at intervals that shrink with the square root of the number of
+//! drops, until the wait is below `target` again. It has no other parameters, and needs no average.
 //!
 //! ```text
 //! dodequeue:  take the head; sojourn_time ← now − its arrival                                     (RFC 8289, Sec. 5.6)
@@ -51,21 +51,22 @@ discipline! {
 
     /// Parameters of [`Codel`].
     pub struct CodelParams {
-        /// The wait that a standing queue may have.
+        /// Acceptable delay of a standing queue.
         target: Span = default(Span::from_millis(5)), range(Range::above(0.0).to(3600.0)),
             source("RFC 8289, Sec. 4.3: 5 ms"), tc("target");
-        /// How long the wait must have been above target; in the order of the longest round-trip time.
+        /// How long the delay must be above target before the first signal; of the order of the longest round-trip
+        /// time.
         interval: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
             source("RFC 8289, Sec. 4.2: 100 ms"), tc("interval");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_codel.c"), tc("limit");
-        /// Mark packets that can carry a mark, and drop the others.
+        /// Mark ECN-capable packets, and drop the others.
         ecn: bool = default(false), source("Linux, net/sched/sch_codel.c"), tc("ecn");
-        /// A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is off.
-        ce_threshold: Option<Span> = optional("no wait is so long"), range(Range::from(0.0).to(3600.0)),
+        /// A packet that has waited longer is marked when it leaves, if it is ECN-capable, even if `ecn` is off.
+        ce_threshold: Option<Span> = optional("none"), range(Range::from(0.0).to(3600.0)),
             source("Linux, net/sched/sch_codel.c"), tc("ce_threshold");
-        /// While so many bytes or fewer wait for the link, nothing is dropped or marked: the longest packet of the link.
+        /// The longest packet of the link. Nothing is dropped or marked while at most this many bytes wait.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.

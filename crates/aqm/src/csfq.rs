@@ -57,7 +57,7 @@ discipline! {
 
     /// Parameters of [`Csfq`].
     pub struct CsfqParams {
-        /// Edge and core of one link, or a core that reads the labels of an edge before it.
+        /// Edge and core at the same link, or only a core that reads the labels of an earlier edge.
         role: Role = default(Role::Both), source("Stoica, Shenker & Zhang 1998, as remembered"), fixed(true);
         /// Time constant of a flow's rate.
         k: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
@@ -65,12 +65,12 @@ discipline! {
         /// Time constant of the link's rates, and length of the windows after which α changes.
         k_alpha: Span = default(Span::from_millis(200)), range(Range::above(0.0).to(3600.0)),
             source("Stoica, Shenker & Zhang 1998, as remembered: 200 ms");
-        /// The rate that is shared.
+        /// The rate that flows share.
         c: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),
             source("Stoica, Shenker & Zhang 1998, as remembered: C");
-        /// Most flows whose rates the edge remembers.
+        /// Largest number of flows whose rates the edge remembers.
         flows: u64 = default(65_536), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here, as for choke");
     }

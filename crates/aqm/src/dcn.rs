@@ -83,7 +83,7 @@ discipline! {
         q_ref: Size = derived("24 packets, or what the link sends in 2.88 ms if that is more",
             |link| link.at_least(24, Span(2_880_000))), unit("packets"), range(Range::from(0.0)),
             source("DCN 2004, Sec. 5: 24 packets on 100 Mbit/s");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = derived("1000 packets, or what the link sends in 120 ms if that is more",
             |link| link.at_least(1000, Span::from_millis(120))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
@@ -96,25 +96,25 @@ discipline! {
         /// Gain of the queue now.
         b: Option<f64> = optional("gain·t_dec/(t_update·N), N flows in HB"), unit("1"), range(Range::POSITIVE),
             source("derived here");
-        /// Part of the queue's error that one update takes away by the next, where a or b is not given.
+        /// Share of the queue's error that one update removes before the next one, if a or b is not given.
         gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
             source("derived here: a/b is then AFD's 1.7/1.8 (2003)");
         /// Time from one update of p_ref to the next.
         t_update: Span = default(Span(6_250_000)), range(Range::POSITIVE), source("chosen here: AFD's 160 Hz (2003)");
-        /// Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
+        /// Time in which a flow sends p_ref packets at its fair share; at its end counts are lowered by p_ref.
         t_dec: Span = default(Span::from_millis(800)), range(Range::POSITIVE), source("DCN 2004, Sec. 3.2");
         /// Packets in SB above which a flow counts as high-bandwidth.
         threshold: u64 = default(10), unit("packets"), range(Range::from(0.0).to(4e9)), source("chosen here");
-        /// Silence after which a flow's count in SB starts anew.
+        /// Silence after which a flow's count in SB restarts.
         clearing: Span = default(Span::from_millis(500)), range(Range::POSITIVE), source("chosen here");
-        /// Least that p_ref can be.
+        /// Smallest value of p_ref.
         p_ref_min: f64 = default(0.1), unit("packets"), range(Range::POSITIVE), source("chosen here");
-        /// Most that p_ref can be, and where it starts.
-        p_ref_max: Option<f64> = optional("the largest pktcount of late, while a queue above q_ref stands"), unit("packets"),
+        /// Largest value of p_ref, and its initial value.
+        p_ref_max: Option<f64> = optional("the largest recent pktcount, while the queue is above q_ref"), unit("packets"),
             range(Range::POSITIVE), source("not in DCN 2004");
         /// Entries of SB, the scoreboard.
         sb_entries: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here"), fixed(true);
-        /// Most flows in HB, the table of high-bandwidth flows.
+        /// Largest number of flows in HB, the table of high-bandwidth flows.
         hb_flows: u64 = default(8192), unit("flows"), range(Range::from(1.0).to(65_536.0)),
             source("chosen here: four times what DCN 2004 saw"), fixed(true);
     }

@@ -1,8 +1,8 @@
 //! # DECbit
 //!
-//! A first-in-first-out queue that sets the congestion indication bit in arriving packets while the average queue, taken
-//! over the last cycle of the link and the current busy period, exceeds 1. It drops only when it is full; to reduce the
-//! load is the senders' part, who look at the fraction of their packets that have the bit.
+//! A first-in-first-out queue that sets the congestion indication bit in arriving packets while the average queue,
+//! taken over the last cycle of the link and the current busy period, exceeds 1. It drops only when it is full; the
+//! senders reduce the load, depending on the fraction of their packets that have the bit.
 //!
 //! ```text
 //! q: packets waiting or in transmission;  area: the sum of q over time                  (Floyd & Jacobson 1993, Sec. II-B)
@@ -42,17 +42,17 @@ discipline! {
 
     /// Parameters of [`Decbit`].
     pub struct DecbitParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
-        /// Average queue above which the bit is set, the packet in transmission counted.
+        /// Average queue above which the bit is set, including the packet in transmission.
         threshold: f64 = default(1.0), unit("packets"), range(Range::from(0.0)), source("RED 1993, Sec. II-B");
         /// Set the bit in all packets, or in those of flows with more than their fair share.
         feedback: Feedback = default(Feedback::All), source("RED 1993, Secs. II-B and IX"), fixed(true);
-        /// With selective feedback, the part of the arriving bytes that is shared out.
+        /// With selective feedback, the share of the arriving bytes that flows may use.
         capacity_factor: f64 = default(0.9), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Ramakrishnan, Chiu & Jain 1987 (DEC-TR-510), from memory");
-        /// With selective feedback, most flows that are counted.
+        /// With selective feedback, the largest number of flows that are counted.
         flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(100_000.0)),
             source("chosen here"), fixed(true);
     }

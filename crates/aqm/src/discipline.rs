@@ -84,13 +84,13 @@ choices! {
         Tail = "tail",
         /// An early drop, with the discipline's probability.
         Early = "early",
-        /// A certain drop: the measure of congestion, or of its flow's part of the buffer, stood at its upper bound.
+        /// A certain drop: the measure of congestion, or of its flow's share of the buffer, was at its upper bound.
         Forced = "forced",
-        /// It met a packet of its own flow, as the arrival or as the one found in the queue.
+        /// It matched a packet of its own flow, as the arrival or as the packet drawn from the queue.
         Match = "match",
-        /// It exceeded what its flow was restricted to.
+        /// It exceeded the limit to which its flow was restricted.
         Policed = "policed",
-        /// The queue was changed while it was in use, and had no room for it any more.
+        /// The queue was changed during the run, and no longer had room for the packet.
         Reconfigured = "reconfigured",
     }
 }

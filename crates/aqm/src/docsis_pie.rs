@@ -52,7 +52,7 @@ discipline! {
 
     /// Parameters of [`DocsisPie`].
     pub struct DocsisPieParams {
-        /// Queueing delay wanted.
+        /// Desired queueing delay.
         target: Span = default(Span::from_millis(10)), range(Range::POSITIVE), source("RFC 8034, Sec. 4.1: LATENCY_TARGET");
         /// Time from one update of p to the next.
         t_update: Span = default(Span::from_millis(16)), range(Range::POSITIVE), source("RFC 8034, App. A.1.2: INTERVAL");
@@ -60,11 +60,11 @@ discipline! {
         alpha: f64 = default(0.25), unit("Hz"), range(Range::from(0.0)), source("RFC 8034, App. A.1.2: A");
         /// Gain of the delay's change, per second.
         beta: f64 = default(2.5), unit("Hz"), range(Range::from(0.0)), source("RFC 8034, App. A.1.2: B");
-        /// Burst that is spared after its first drop.
+        /// Length of a burst that has no further drops after the first one.
         max_burst: Span = default(Span::from_millis(142)), range(Range::from(0.0)),
             source("RFC 8034, App. A.1.2: MAX_BURST");
-        /// Most that the queue holds, not counting the packet in transmission. Below a third of it nothing is dropped early
-        /// unless the queue was in use within the last second.
+        /// Largest length of the queue, without the packet in transmission. Below a third of it nothing is dropped
+        /// early, unless the queue was in use within the last second.
         limit: Size = derived("250 ms at the link's rate, at least ten of its typical packets",
             |link| Size::Bytes((link.rate.0 / 32).max(10 * link.packet.max(1)))),
             unit("packets"), range(Range::from(1.0)), source("Sluicegate; RFC 8034, App. A.1.1: BUFFER_SIZE");

@@ -21,7 +21,7 @@ discipline! {
 
     /// Parameters of [`DropTail`].
     pub struct DropTailParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(0.0)),
             source("Linux, pfifo: the interface's txqueuelen, 1000 for Ethernet"), tc("limit");
     }

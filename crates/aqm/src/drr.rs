@@ -38,14 +38,14 @@ discipline! {
 
     /// Parameters of [`Drr`].
     pub struct DrrParams {
-        /// How much a class may send in a round, unless it says otherwise.
+        /// How much a class may send in a round, unless the class has its own quantum.
         quantum: Size = derived("the link's typical packet, at least 64 B", |link| Size::Bytes(link.packet.max(64))),
             unit("packets"), range(Range::from(64.0)),
             source("Shreedhar & Varghese 1995: at least the longest packet; Linux, drr: the MTU"), tc("quantum");
-        /// Most that all classes together hold, not counting the packet in transmission.
+        /// Largest total length of all classes, without the packet in transmission.
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
-        /// How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
+        /// Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described.
         bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("as in priority"), fixed(true);
     }
     rules {

@@ -86,40 +86,42 @@ discipline! {
 
     /// Parameters of [`DualPi2`].
     pub struct DualPi2Params {
-        /// Most that both queues together hold, not counting the packet in transmission.
+        /// Largest total length of both queues, without the packet in transmission.
         limit: Size = default(Size::Packets(10_000)), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("limit");
-        /// The wait that the controller aims at.
+        /// The delay that the controller aims at.
         target: Span = default(Span::from_millis(15)), range(Range::above(0.0).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: 15 ms"), tc("target");
-        /// The worst round-trip time expected, from which tupdate, alpha and beta follow.
+        /// Longest expected round-trip time, from which tupdate, alpha and beta follow.
         rtt_max: Span = default(Span::from_millis(100)), range(Range::from(1e-4).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: RTT_max, 100 ms"), tc("max_rtt");
         /// Time from one update of p' to the next.
         tupdate: Option<Span> = optional("min(target, rtt_max/3)"), range(Range::from(1e-6).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2; Linux: 16 ms"), tc("tupdate");
-        /// Gain of the wait's distance from the target, per second.
+        /// Gain of the delay's distance from the target, per second.
         alpha: Option<f64> = optional("0.1·tupdate/rtt_max²"), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
             source("RFC 9332, App. A.1, Fig. 2; Linux: 41/256"), tc("alpha");
-        /// Gain of the wait's change, per second.
+        /// Gain of the delay's change, per second.
         beta: Option<f64> = optional("0.3/rtt_max"), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
             source("RFC 9332, App. A.1, Fig. 2; Linux: 819/256"), tc("beta");
-        /// The wait from which packets of the L queue are marked.
+        /// Packets of the L queue are marked if they wait at least this long.
         step_thresh: Span = default(Span(800_000)), range(Range::from(0.0).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms"), tc("step_thresh");
-        /// Over such a wait from `step_thresh` on, the probability of these marks rises to 1; not with law = linux.
+        /// Above `step_thresh`, the probability of these marks rises to 1 over this delay; not with law = linux.
         ramp: Span = default(Span(400_000)), range(Range::from(0.0).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: range, 400 µs");
-        /// Instead of by its wait, a packet of the L queue is marked if it leaves more than so many behind there.
-        step_thresh_packets: Option<u64> = optional("its wait decides"), unit("packets"), range(Range::from(0.0)),
+        /// Instead of by its delay, a packet of the L queue is marked if it leaves more than this many packets behind
+        /// there.
+        step_thresh_packets: Option<u64> = optional("its delay decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("step_thresh");
-        /// These marks need a queue: more packets left behind than this; with law = linux, as many found on arrival.
+        /// A packet gets these marks only if it leaves more packets behind than this; with law = linux, only if it
+        /// finds as many on arrival.
         min_qlen_step: u64 = default(1), unit("packets"), range(Range::from(0.0)),
             source("RFC 9332, App. A.1, Fig. 2: Th_len, 1; Linux: 0"), tc("min_qlen_step");
         /// k: the L queue is marked with k times p'.
         coupling_factor: f64 = default(2.0), unit("1"), range(Range::from(1.0).to(255.0)),
             source("RFC 9332, Sec. 2.5.1 and App. A.1, Fig. 2: 2"), tc("coupling_factor");
-        /// The part of the link that the scheduler keeps for the classic queue while both hold packets.
+        /// The percentage of the link that the scheduler gives the classic queue while both queues hold packets.
         classic_protection: u64 = default(10), unit("%"), range(Range::from(0.0).to(100.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("classic_protection");
         /// What happens when marks alone do not hold the queue.
@@ -130,7 +132,8 @@ discipline! {
             tc("drop_dequeue, drop_enqueue");
         /// Which packets wait in the L queue.
         ect: Ect = default(Ect::L4s), source("RFC 9332, App. A.1, Fig. 3; Linux"), tc("l4s_ect, any_ect");
-        /// The longest packet of the link: two of them are never too many, and the scheduler's credit begins with it.
+        /// The longest packet of the link. Two of them are always acceptable, and the scheduler's credit begins with
+        /// this length.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))),
             unit("packets"), range(Range::from(1.0)), source("Linux: the MTU");
         /// The RFC's decisions and arithmetic, or the kernel's.

@@ -29,13 +29,13 @@ discipline! {
 
     /// Parameters of [`EarlyRandomDrop`].
     pub struct EarlyRandomDropParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit"), tc("limit");
         /// Queue length above which arrivals are dropped early.
         drop_level: Option<Size> = optional("half of the limit"), unit("packets"), range(Range::from(0.0)),
             source("Hashem 1989, without a value; Zhang 1989: half full; both after RED 1993, Sec. II-A");
-        /// Probability with which an arrival above the level is dropped.
+        /// Probability of dropping an arrival above the level.
         drop_probability: f64 = default(0.02), unit("1"), range(Range::from(0.0).to(1.0)),
             source("Zhang 1989, after RED 1993, Sec. II-A");
     }

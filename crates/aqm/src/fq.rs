@@ -1,8 +1,8 @@
 //! # Fair queueing
 //!
-//! A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link, whatever
-//! the lengths of its packets. When the buffer is full, the longest queue drops a packet, so that who sends too much
-//! harms nobody else.
+//! A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link,
+//! whatever the lengths of its packets. When the buffer is full, the longest queue drops a packet, so a flow that sends
+//! too much harms no other.
 //!
 //! ```text
 //! for each arrival of flow i:  to the end of queue i;                  (Demers, Keshav & Shenker 1989, for the drop;
@@ -58,7 +58,7 @@ discipline! {
         quantum: Size = derived("the link's typical packet, at least 64 B", |link| Size::Bytes(link.packet.max(64))),
             unit("packets"), range(Range::from(64.0)),
             source("Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250"), tc("quantum");
-        /// Most that all queues together hold, not counting the packet in transmission.
+        /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("chosen here, as for choke");
         /// Which packet of the longest queue is dropped when the buffer is full.

@@ -39,34 +39,35 @@ discipline! {
 
     /// Parameters of [`FqCodel`].
     pub struct FqCodelParams {
-        /// The wait that a standing queue may have.
+        /// Acceptable delay of a standing queue.
         target: Span = default(Span::from_millis(5)), range(Range::above(0.0).to(3600.0)),
             source("RFC 8290, Sec. 5.2.2: 5 ms"), tc("target");
-        /// How long the wait must have been above target; in the order of the longest round-trip time.
+        /// How long the delay must be above target before the first signal; of the order of the longest round-trip
+        /// time.
         interval: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
             source("RFC 8290, Sec. 5.2.1: 100 ms"), tc("interval");
-        /// Into how many queues flows are hashed.
+        /// Number of queues for hashed flows.
         flows: u64 = default(1024), unit("queues"), range(Range::from(1.0).to(65_536.0)),
             source("RFC 8290, Sec. 5.2.5; the bound is Linux's"), tc("flows"), fixed(true);
         /// How much a queue may send in a round.
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
             unit("packets"), range(Range::from(64.0)), source("RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes"), tc("quantum");
-        /// Most that all queues together hold, not counting the packet in transmission.
+        /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(10_240)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("RFC 8290, Sec. 5.2.3"), tc("limit");
-        /// Mark packets that can carry a mark where CoDel would drop them.
+        /// Mark ECN-capable packets where CoDel would drop them.
         ecn: bool = default(true), source("RFC 8290, Sec. 5.2.6"), tc("ecn");
-        /// A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is off.
-        ce_threshold: Option<Span> = optional("no wait is so long"), range(Range::from(0.0).to(3600.0)),
+        /// A packet that has waited longer is marked when it leaves, if it is ECN-capable, even if `ecn` is off.
+        ce_threshold: Option<Span> = optional("none"), range(Range::from(0.0).to(3600.0)),
             source("RFC 8290, Sec. 5.2.7: CE_THRESHOLD"), tc("ce_threshold");
         /// Which packets are marked above `ce_threshold`.
         ce_threshold_ect: Ect = default(Ect::Any),
             source("Linux, net/sched/sch_fq_codel.c: none, or 0x1/0x3"), tc("ce_threshold_selector");
-        /// Most packets dropped at once when the limit is passed.
+        /// Largest number of packets dropped at once when the limit is exceeded.
         drop_batch: u64 = default(64), unit("packets"), range(Range::from(1.0)),
             source("RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
-        /// CoDel does not act while so many bytes or fewer wait for the link: the longest packet of the link.
+        /// The longest packet of the link. CoDel does not act while at most this many bytes wait.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.

@@ -1,7 +1,8 @@
 //! # fq (Linux)
 //!
-//! The kernel's `fq`: a queue for each flow, deficit round robin in three bands of priority, and pacing: with `maxrate` a flow
-//! that has sent its quantum waits until that rate allows more, while others send. `fq` without more is plain fair queueing here.
+//! The kernel's `fq`: a queue for each flow, deficit round robin in three bands of priority, and pacing: with `maxrate`
+//! a flow that has sent its quantum waits until that rate allows more, while others send. Without further parameters
+//! `fq` is plain fair queueing here.
 //!
 //! ```text
 //! for each arrival of flow f, of band b:                                          (Linux 6.18, net/sched/sch_fq.c)
@@ -51,12 +52,12 @@ discipline! {
 
     /// Parameters of [`FqLinux`].
     pub struct FqLinuxParams {
-        /// Most that all queues together hold, not counting the packet in transmission.
+        /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(10_000)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("tc-fq(8)"), tc("limit");
         /// Most packets of one flow.
         flow_limit: u64 = default(100), unit("packets"), range(Range::from(1.0)), source("tc-fq(8)"), tc("flow_limit");
-        /// How much a flow may send in a round, and at least what it is paced by.
+        /// How much a flow may send in a round, and the smallest amount by which it is paced.
         quantum: Size = derived("3028 B, or two of the link's typical packet if that is more",
             |link| Size::Bytes(2 * link.packet.clamp(1514, 1 << 19))),
             unit("packets"), range(Range::from(256.0).to(1_048_576.0)),
@@ -68,13 +69,13 @@ discipline! {
             source("tc-fq(8): 10 MTUs; the bound is Linux's"), tc("initial_quantum");
         /// The rate up to which each flow may send.
         maxrate: Option<Rate> = optional("flows are not paced"), range(Range::POSITIVE), source("tc-fq(8)"), tc("maxrate");
-        /// A flow that was without packets for longer has a quantum again.
+        /// After a longer time without packets a flow gets a new quantum.
         refill_delay: Span = default(Span::from_millis(40)), range(Range::from(0.0)),
             source("Linux, net/sched/sch_fq.c: 40 ms"), tc("refill_delay");
         /// With a maxrate up to this, flows are paced packet by packet.
         low_rate_threshold: Rate = default(Rate(550_000)), range(Range::from(0.0)),
             source("Linux, net/sched/sch_fq.c: 550 kbit/s"), tc("low_rate_threshold");
-        /// A packet that waited for longer than this since it might have been sent is marked.
+        /// Packets are marked if they waited longer than this since they could have been sent.
         ce_threshold: Option<Span> = optional("none is marked"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_fq.c: 4294 s, as good as none"), tc("ce_threshold");
         /// How many bytes the band of class 0 may send in its turn.

@@ -40,14 +40,14 @@ discipline! {
     /// Parameters of [`FqPie`].
     pub struct FqPieParams {
         ..pie: PieBlock [mark_th: 0.1, "RFC 8033, Sec. 5.1: mark_ecnth; Linux, net/sched/sch_fq_pie.c: 10 %", tc("ecn_prob")];
-        /// Into how many queues flows are hashed.
+        /// Number of queues for hashed flows.
         flows: u64 = default(1024), unit("queues"), range(Range::from(1.0).to(65_536.0)),
             source("Linux, net/sched/sch_fq_pie.c"), tc("flows"), fixed(true);
         /// How much a queue may send in a round.
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
             unit("packets"), range(Range::from(64.0)), source("Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes"), tc("quantum");
-        /// Most that all queues together hold, not counting the packet in transmission.
+        /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(10_240)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("Linux, net/sched/sch_fq_pie.c"), tc("limit");
     }

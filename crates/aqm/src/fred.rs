@@ -57,11 +57,11 @@ discipline! {
             max_p: 0.02, "Lin & Morris 1997, as remembered; RED 1993, Fig. 3";
             limit: Size::Packets(300), "chosen here: far above max_th, so that FRED decides"
         ];
-        /// Packets that every flow may have without being dropped by chance.
+        /// Packets that every flow may have in the queue without random drops.
         min_q: u64 = default(2), unit("packets"), range(Range::from(0.0)),
             source("Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large");
-        /// Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no mark,
-        /// above max_th.
+        /// Mark ECN-capable packets where RED would drop them at random. Above max_th nothing is random, so nothing is
+        /// marked.
         ecn: bool = default(false), source("RFC 3168, Sec. 5; not in Lin & Morris 1997");
     }
     rules {

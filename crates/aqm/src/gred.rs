@@ -63,10 +63,10 @@ discipline! {
         /// How many virtual queues there are, for packets of class 0, 1, ….
         queues: u64 = default(3), unit("queues"), range(Range::from(1.0).to(16.0)),
             source("iproute2, examples/diffserv: 3 drop precedences; the bound is the kernel's"), tc("DPs"), fixed(true);
-        /// The queue of packets whose class has none, counted from 0.
+        /// The queue for packets whose class has no queue, counted from 0.
         default_queue: Option<u64> = optional("the last"), unit("1"), range(Range::from(0.0).to(15.0)),
             source("iproute2, examples/diffserv"), tc("default");
-        /// By which average a queue is judged: its own, its own and those before it, or one of all packets.
+        /// Which average decides for a queue: its own; the sum of its own and those before it; or one of all packets.
         average: Averaging = default(Averaging::Grio), source("iproute2, examples/diffserv: grio"), tc("grio");
         /// Average below which no packet of the first queue, or of any, is dropped or marked early.
         min_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
@@ -84,13 +84,13 @@ discipline! {
         /// max_p of the last queue.
         last_max_p: Option<f64> = optional("max_p"), unit("1"), range(Range::from(1e-9).below(1.0)),
             source("iproute2, examples/diffserv: 0.02 more for each drop precedence"), tc("probability");
-        /// Most that one virtual queue holds; with average = wred, that all hold when one of its packets comes.
+        /// Largest length of one virtual queue; with average = wred, of all queues when one of its packets arrives.
         queue_limit: Option<Size> = optional("limit"), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_gred.c"), tc("limit");
-        /// Most that all queues together hold, not counting the packet in transmission.
+        /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here, as for choke; tc requires one for each queue");
-        /// Burst that the average shall let pass; tc makes the queue weight of it.
+        /// Largest burst to admit; tc computes the queue weight from it.
         burst: Option<u64> = optional("(2·min_th + max_th)/3, in packets"), unit("packets"), range(Range::from(1.0)),
             source("iproute2, tc/q_choke.c; tc/q_gred.c requires it"), tc("burst");
         /// Length of a typical packet: for the decay while a queue is idle and, where thresholds are in bytes, for the weight.

@@ -1,9 +1,10 @@
 //! # L4S step marker
 //!
-//! A first-in-first-out queue that marks each packet of a scalable sender (Prague; with `ect` = any_ect also DCTCP) whose wait
-//! has passed a threshold when it leaves: the immediate, shallow signal that such senders are made for. CoDel without marks
-//! decides on the drops: it is the Classic AQM of all other packets, and it drops those of scalable senders as well when their
-//! marks do not hold the queue. There is no second queue to protect the others from them; `dualpi2` has one.
+//! A first-in-first-out queue that marks each packet of a scalable sender (Prague; with `ect` = any_ect also DCTCP)
+//! whose wait has passed a threshold when it leaves: the immediate signal at a short queue that such senders expect.
+//! CoDel without marks decides on the drops: it is the Classic AQM of all other packets, and it drops those of scalable
+//! senders as well when their marks do not hold the queue. There is no second queue to protect the others from them;
+//! `dualpi2` has one.
 //!
 //! ```text
 //! for each arrival:    the queue has no room?  drop it;  else queue it
@@ -32,22 +33,22 @@ discipline! {
 
     /// Parameters of [`L4sStep`].
     pub struct L4sStepParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)), source("as `codel`");
         /// A packet that has waited longer is marked.
         step_thresh: Span = default(Span::from_millis(1)), range(Range::from(0.0).to(3600.0)),
             source("Linux, net/sched/sch_dualpi2.c: 1 ms");
-        /// Instead of by its wait, a packet is marked by how many it leaves behind: if they are more.
-        step_thresh_packets: Option<u64> = optional("its wait decides"), unit("packets"), range(Range::from(0.0)),
+        /// Instead of by its delay, a packet is marked if it leaves more than this many packets behind.
+        step_thresh_packets: Option<u64> = optional("its delay decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c; RFC 8257, Sec. 3.1: K");
         /// Which packets are marked.
         ect: Ect = default(Ect::L4s), source("RFC 9331, Sec. 5.1; any_ect: RFC 8257, Sec. 3.1");
-        /// CoDel's target: the wait that a standing queue may have before drops begin.
+        /// CoDel's target: the acceptable delay of a standing queue.
         target: Span = default(Span::from_millis(5)), range(Range::above(0.0).to(3600.0)), source("RFC 8289, Sec. 4.3: 5 ms");
-        /// CoDel's interval: how long the wait must have been above target.
+        /// CoDel's interval: how long the delay must be above target before the first drop.
         interval: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
             source("RFC 8289, Sec. 4.2: 100 ms");
-        /// CoDel does not act on a queue of so many bytes or fewer: the longest packet of the link.
+        /// The longest packet of the link. CoDel does not act while at most this many bytes wait.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3");
         /// What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer.

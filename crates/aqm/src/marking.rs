@@ -12,9 +12,10 @@ use sluicegate_base::{Range, params};
 params! {
     /// How a discipline with a probability signals congestion.
     pub struct Marking {
-        /// Drop, or mark the packets that can carry a mark and drop the others.
+        /// Drop packets; or mark ECN-capable packets and drop the others.
         action: Action = default(Action::Drop), source("RFC 3168, Sec. 5");
-        /// A marker drops ECN-capable packets too when their probability is above this; with 1 it always marks.
+        /// With action mark: above this probability ECN-capable packets are dropped, too; with 1 they are always
+        /// marked.
         mark_th: f64 = default(0.1), unit("1"), range(Range::from(0.0).to(1.0)),
             source("RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec. 5.1");
     }

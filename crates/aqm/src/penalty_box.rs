@@ -61,12 +61,12 @@ discipline! {
         ..signal: RedSignal;
         /// What puts a flow into the box.
         test: Test = default(Test::Disproportionate), source("ns-2, tcl/rtmechanisms/rtm_tests.tcl; the default is chosen here");
-        /// Time from one report to the next; restricted flows are looked at then too.
+        /// Time from one report to the next; restricted flows are examined at the same time.
         interval: Span = default(Span::from_secs(5)), range(Range::from(0.5)),
             source("ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_");
-        /// Most flows that a history names.
+        /// Largest number of flows in a history.
         flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
-        /// The rate that no flow is restricted below, times the square root of the drop rate (disproportionate).
+        /// No flow is restricted below this rate, times the square root of the drop rate (disproportionate).
         c: Rate = default(Rate(96_000)), range(Range::from(0.0)),
             source("ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s");
         /// The round-trip time R of the TCP that flows are compared with (tcp_friendly).
@@ -74,12 +74,12 @@ discipline! {
         /// The packet length B of the TCP that flows are compared with (tcp_friendly).
         packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(1.0)), source("ns-2, tcl/rtmechanisms: Mtu_, the largest packets in use");
-        /// The part of the link that all restricted flows together may use.
+        /// The share of the link that all restricted flows together may use.
         share: f64 = default(0.05), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
         /// How much restricted flows may send at once.
         depth: Size = derived("ten of the link's typical packets", |link| Size::Bytes(link.packet.max(1) * 10)),
             unit("packets"), range(Range::from(1.0)), source("chosen here");
-        /// The rate of the link, of which share is a part.
+        /// The rate of the link, to which share refers.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
     }
     rules {

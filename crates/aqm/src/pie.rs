@@ -55,7 +55,7 @@ discipline! {
     /// Parameters of [`Pie`].
     pub struct PieParams {
         ..pie: PieBlock;
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)), source("Linux, sch_pie"),
             tc("limit");
         /// Take the delay from timestamps, or from the length of the queue.

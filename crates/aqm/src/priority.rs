@@ -33,10 +33,10 @@ discipline! {
 
     /// Parameters of [`Priority`].
     pub struct PriorityParams {
-        /// Most that all classes together hold, not counting the packet in transmission.
+        /// Largest total length of all classes, without the packet in transmission.
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
-        /// How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
+        /// Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described.
         bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("Linux, prio"), tc("bands"), fixed(true);
     }
 }

@@ -29,7 +29,7 @@ discipline! {
 
     /// Parameters of [`RandomDrop`].
     pub struct RandomDropParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit"), tc("limit");
     }

@@ -89,7 +89,7 @@ params! {
         /// The probability p_b as the average reaches max_th.
         max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)),
             source("RED 1993, Fig. 3: 1/50"), tc("probability");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here: far above max_th, so that RED decides"), tc("limit");
         /// Typical time to send a small packet, the unit of the idle decay.
@@ -113,9 +113,9 @@ impl RedBlock {
 params! {
     /// How RED signals congestion, as other disciplines do too.
     pub struct RedSignal {
-        /// Drop, or mark the packets that can carry a mark and drop the others.
+        /// Drop packets; or mark ECN-capable packets and drop the others.
         action: Action = default(Action::Drop), source("RED 1993, Sec. IV; RFC 3168, Sec. 5"), tc("ecn");
-        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
+        /// What happens to ECN-capable packets while the average is at max_th or above, if the action is mark.
         above_max_th: Action = default(Action::Drop),
             source("RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark"), tc("harddrop");
     }
@@ -134,9 +134,9 @@ discipline! {
     pub struct RedParams {
         ..red: RedBlock;
         ..signal: RedSignal;
-        /// Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps instead of Sec. VII's.
+        /// After a signal, wait 1/p_b packets before the next one: ns-2's law of gaps instead of Sec. VII's.
         wait: bool = default(false), source("ns-2, wait_");
-        /// Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
+        /// Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on every arrival.
         gentle: bool = default(false), source("ns-2, gentle_; Floyd 2000");
         /// Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
         method: u64 = default(2), unit("1"), range(Range::from(1.0).to(2.0)), source("RED 1993, Sec. VII");

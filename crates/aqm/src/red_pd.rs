@@ -57,29 +57,30 @@ discipline! {
     pub struct RedPdParams {
         ..red: RedBlock;
         ..signal: RedSignal;
-        /// RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
+        /// RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on every
+        /// arrival.
         gentle: bool = default(false), source("ns-2, gentle_; tcl/ex/red-pd/topology.tcl");
-        /// Look for flows that do not send less when more is dropped, and be harder on them.
+        /// Look for flows that do not send less when more is dropped, and drop more of their packets.
         unresponsive_test: bool = default(true), source("ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_");
-        /// The round-trip time whose TCP at RED's drop rate is the least to be identified.
+        /// Flows are identified if they send more than a TCP with this round-trip time at RED's drop rate.
         r: Span = default(Span::from_millis(40)), range(Range::from(0.0001).to(60.0)),
             source("ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_");
-        /// Lists of drops that are kept.
+        /// Number of drop lists that are kept.
         lists: u64 = default(5), unit("lists"), range(Range::from(1.0).to(16.0)),
             source("ns-2, tcl/ex/red-pd/helper.tcl: MaxHighDRFlowHist_"), fixed(true);
-        /// In how many of them a flow must be to be identified.
+        /// A flow is identified if it is in this many lists.
         identified: u64 = default(3), unit("lists"), range(Range::from(1.0).to(16.0)),
             source("ns-2, tcl/ex/red-pd/helper.tcl: XinRegular_");
-        /// Flows in a list, those with the most drops.
+        /// Number of flows in a list: those with the most drops.
         list_flows: u64 = default(50), unit("flows"), range(Range::from(1.0).to(1_000_000.0)),
             source("ns-2, tcl/ex/red-pd/helper.tcl: MaxDropList_");
-        /// The most by which a monitored flow's probability falls at once.
+        /// Largest single decrease of a monitored flow's probability.
         step: f64 = default(0.05), unit("1"), range(Range::above(0.0).to(1.0)),
             source("ns-2, tcl/ex/red-pd/helper.tcl: maxPReduction_");
-        /// The probability at which a monitored flow is let go.
+        /// A flow is no longer monitored below this probability.
         release: f64 = default(0.005), unit("1"), range(Range::from(0.0).to(1.0)),
             source("ns-2, tcl/ex/red-pd/monitoring.tcl: 1 - 0.995");
-        /// Most flows with a state.
+        /// Largest number of flows with state.
         flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
     }
     rules {

@@ -43,14 +43,14 @@ discipline! {
         ..marking: Marking [action: Action::Drop, "ns-2, markpkts_"];
         /// Target length of the queue, b*.
         b_ref: Size = default(Size::Packets(20)), unit("packets"), range(Range::from(0.0)), source("ns-2, pbo_");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here: far above b_ref");
         /// Step of the price.
         gamma: f64 = default(0.001), unit("1/packet"), range(Range::POSITIVE), source("ns-2, gamma_");
         /// Base of the probability: p = 1 − phi^(−price).
         phi: f64 = default(1.001), unit("1"), range(Range::above(1.0)), source("ns-2, phi_");
-        /// Weight of the queue's distance from its target beside that of the rates.
+        /// Weight of the queue's distance from its target, relative to the rates.
         alpha: f64 = default(0.1), unit("1"), range(Range::from(0.0)), source("ns-2, rem.cc");
         /// Weight of the present arrivals in their average.
         inw: f64 = default(1.0), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, inw_");

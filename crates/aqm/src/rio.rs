@@ -63,7 +63,7 @@ discipline! {
             source("ns-2, out_maxthresh_");
         /// The probability for Out packets as the average reaches out_max_th.
         out_max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, linterm_");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here: far above the thresholds, so that RED decides");
         /// Typical time to send a small packet, the unit of the idle decay.

@@ -46,34 +46,34 @@ discipline! {
     /// Parameters of [`RioPs`].
     pub struct RioPsParams {
         ..signal: RedSignal [action: Action::Drop, "DCN 2004, Sec. 5"];
-        /// Most that the queue holds, not counting the packet in transmission: B, of which the thresholds are parts.
+        /// Largest length of the queue, without the packet in transmission: B, to which the thresholds refer.
         limit: Size = default(Size::Packets(240)), unit("packets"), range(Range::from(1.0)),
             source("DCN 2004, Table 1, for Drop Tail");
-        /// L_t at the start: so many packets of a flow are In.
+        /// Initial value of L_t: the number of packets at the start of a flow that are In.
         l_t: u64 = default(10), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here"), fixed(true);
-        /// Most that L_t can become.
+        /// Largest value of L_t.
         l_t_max: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here");
         /// Silence after which a flow is a new one.
         expiry: Span = default(Span::from_secs(1)), range(Range::POSITIVE), source("RIO-PS 2001, from memory");
         /// Time from one adaptation of L_t to the next.
         interval: Span = default(Span::from_secs(10)), range(Range::POSITIVE), source("RIO-PS 2001, from memory");
-        /// What short:long shall be; with 0, L_t stays as it is.
+        /// Desired ratio short:long; with 0, L_t does not change.
         ratio: f64 = default(3.0), unit("1"), range(Range::from(0.0)), source("RIO-PS 2001, from memory");
-        /// What of short and of long flows is compared.
+        /// Which quantity of short and of long flows is compared.
         balance: Balance = default(Balance::Load), source("chosen here");
-        /// Most flows that the meter remembers.
+        /// Largest number of flows that the meter remembers.
         flows: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here"), fixed(true);
         /// Queue weight of both averages: the weight of the present queue.
         w_q: f64 = default(1.0 / 512.0), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
-        /// Average of In packets below which no In packet is dropped or marked, as a part of limit.
+        /// Average of In packets below which no In packet is dropped or marked, as a share of limit.
         in_min: f64 = default(0.15), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
-        /// Average of In packets from which every In packet is dropped or marked, as a part of limit.
+        /// Average of In packets from which every In packet is dropped or marked, as a share of limit.
         in_max: f64 = default(0.35), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// The probability for In packets as their average reaches in_max.
         in_max_p: f64 = default(0.05), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
-        /// Average of all packets below which no Out packet is dropped or marked, as a part of limit.
+        /// Average of all packets below which no Out packet is dropped or marked, as a share of limit.
         out_min: f64 = default(0.15), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
-        /// Average of all packets from which every Out packet is dropped or marked, as a part of limit.
+        /// Average of all packets from which every Out packet is dropped or marked, as a share of limit.
         out_max: f64 = default(0.5), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// The probability for Out packets as the average reaches out_max.
         out_max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");

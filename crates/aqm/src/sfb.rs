@@ -30,7 +30,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 choices! {
-    /// How the tokens of unresponsive flows come.
+    /// How unresponsive flows get tokens.
     pub enum Tokens {
         /// At penalty_rate, up to penalty_burst.
         Bucket = "bucket",
@@ -52,9 +52,9 @@ discipline! {
 
     /// Parameters of [`Sfb`].
     pub struct SfbParams {
-        /// Drop, or mark the packets that can carry a mark and drop the others.
+        /// Drop packets; or mark ECN-capable packets and drop the others.
         action: Action = default(Action::Mark), source("Linux, net/sched/sch_sfb.c");
-        /// How the tokens of unresponsive flows come.
+        /// How unresponsive flows get tokens.
         tokens: Tokens = default(Tokens::Linux), source("Linux, net/sched/sch_sfb.c; bucket: tc-sfb(8), packets per second");
         /// Levels of the filter.
         levels: u64 = default(8), unit("levels"), range(Range::from(1.0).to(8.0)),
@@ -62,31 +62,31 @@ discipline! {
         /// Bins in each level.
         bins: u64 = default(16), unit("bins"), range(Range::from(2.0).to(256.0)),
             source("Linux, net/sched/sch_sfb.c"), fixed(true);
-        /// Packets of a bin from which its probability rises.
+        /// Packets in a bin at which its probability rises.
         bin_size: u64 = default(20), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("target");
-        /// Packets in each of a flow's bins from which its arrivals are dropped.
+        /// If all bins of a flow have this many packets, its arrivals are dropped.
         bin_max: u64 = default(25), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("max");
-        /// What a bin's probability rises by.
+        /// The increment of a bin's probability.
         increment: f64 = default(0.001), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("increment");
-        /// What it falls by.
+        /// The decrement of a bin's probability.
         decrement: f64 = default(1.0 / 6000.0), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("decrement");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_sfb.c: the device's txqueuelen"), tc("limit");
-        /// Time from one hash to the next; 0 s: it never changes.
+        /// Time from one hash function to the next; 0 s: it never changes.
         rehash: Span = default(Span::from_secs(600)), range(Range::from(0.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("rehash");
-        /// How long before a new hash unresponsive flows are counted under it too.
+        /// How long before a change of the hash function unresponsive flows are also counted under the new one.
         warmup: Span = default(Span::from_secs(60)), range(Range::from(0.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("db");
-        /// What all unresponsive flows together may send in a second; 0: nothing.
+        /// What all unresponsive flows together may send per second; 0: nothing.
         penalty_rate: u64 = default(10), unit("packets"), range(Range::from(0.0).to(1e9)),
             source("Linux, net/sched/sch_sfb.c"), tc("penalty_rate");
-        /// What they may send at once.
+        /// What unresponsive flows may send at once.
         penalty_burst: u64 = default(20), unit("packets"), range(Range::from(0.0).to(1e9)),
             source("Linux, net/sched/sch_sfb.c"), tc("penalty_burst");
     }

@@ -1,8 +1,8 @@
 //! # SFQ
 //!
-//! Stochastic fairness queueing hashes flows into queues that are served in turn, a quantum of bytes each, and changes the
-//! hash now and then, so that two flows that share a queue do so for a while only. When the buffer is full, the longest
-//! queue drops a packet.
+//! Stochastic fairness queueing hashes flows into queues that are served in turn, a quantum of bytes each, and changes
+//! the hash now and then, so that two flows share a queue only for a while. When the buffer is full, the longest queue
+//! drops a packet.
 //!
 //! ```text
 //! for each arrival:  x is the queue of hash(flow, perturbation) mod divisor;       (McKenney 1990; net/sched/sch_sfq.c)
@@ -38,10 +38,10 @@ discipline! {
 
     /// Parameters of [`Sfq`].
     pub struct SfqParams {
-        /// Into how many values flows are hashed.
+        /// Number of hash values for flows.
         divisor: u64 = default(1024), unit("1"), range(Range::from(1.0).to(65_536.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("divisor"), fixed(true);
-        /// Most queues that have packets at once.
+        /// Largest number of queues with packets at the same time.
         flows: u64 = default(128), unit("queues"), range(Range::from(1.0).to(65_408.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("flows"), fixed(true);
         /// Most packets in one queue.
@@ -51,12 +51,12 @@ discipline! {
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
             unit("packets"), range(Range::from(64.0)), source("Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes"), tc("quantum");
-        /// Most packets that all queues together hold, not counting the packet in transmission.
+        /// Largest total number of packets in all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(127)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("limit");
-        /// Time from one perturbation of the hash to the next; 0 s: it is never perturbed.
+        /// Time from one perturbation of the hash to the next; 0 s: never.
         perturb: Span = default(Span::from_secs(10)), range(Range::from(0.0)), source("tc-sfq(8): 10 s"), tc("perturb");
-        /// Drop the first packet of the longest queue in place of its last.
+        /// Drop the first packet of the longest queue instead of the last.
         headdrop: bool = default(false), source("Linux, net/sched/sch_sfq.c"), tc("headdrop");
     }
     rules {

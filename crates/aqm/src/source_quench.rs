@@ -1,7 +1,8 @@
 //! # Source Quench
 //!
-//! A first-in-first-out queue that sends an ICMP Source Quench to the sender of each packet that it drops, and perhaps, before
-//! it is full, to every sender whose packet finds the queue above a threshold. What a sender does about it is the sender's part.
+//! A first-in-first-out queue that sends an ICMP Source Quench to the sender of each packet that it drops, and perhaps,
+//! before it is full, to every sender whose packet finds the queue above a threshold. How the sender reacts is up to
+//! the sender.
 //!
 //! ```text
 //! for each arrival:                                                    (Floyd & Jacobson 1993, Sec. II-B; RFC 792)
@@ -27,11 +28,11 @@ discipline! {
 
     /// Parameters of [`SourceQuench`].
     pub struct SourceQuenchParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
-        /// Queue length above which each arrival's sender is sent a source quench.
-        threshold: Option<Size> = optional("a source quench for each drop alone"), unit("packets"),
+        /// Queue length above which the sender of each arrival gets a source quench.
+        threshold: Option<Size> = optional("a source quench only for drops"), unit("packets"),
             range(Range::from(0.0)), source("RED 1993, Sec. II-B, after RFC 1016, without a value");
     }
     rules {

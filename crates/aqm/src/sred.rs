@@ -1,7 +1,7 @@
 //! # SRED
 //!
-//! Stabilised RED keeps a list of flows that were seen of late, the zombie list, and compares each arrival with one of them.
-//! How often they agree tells how many flows there are, without a state for any; the probability of a drop follows from
+//! Stabilised RED keeps a list of flows seen recently, the zombie list, and compares each arrival with one of them. How
+//! often they agree tells how many flows there are, without a state for any; the probability of a drop follows from
 //! that number and from the queue, so that the queue settles at a level that hardly depends on the number of flows.
 //!
 //! ```text
@@ -51,10 +51,10 @@ discipline! {
         /// Flows in the zombie list.
         zombies: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(10_000_000.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: M"), fixed(true);
-        /// Probability with which an arrival that is no hit replaces the flow that it was compared with.
+        /// Probability that an arrival without a hit replaces the flow that it was compared with.
         overwrite: f64 = default(0.25), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: p");
-        /// Weight of the present hit in their frequency.
+        /// Weight of the present hit in the average frequency of hits.
         alpha: Option<f64> = optional("overwrite/zombies"), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Ott, Lakshman & Wong 1999, as remembered");
         /// Probability of a drop with many flows and a queue above a third of the limit.
@@ -62,7 +62,7 @@ discipline! {
             source("Ott, Lakshman & Wong 1999, as remembered: p_max");
         /// Whether a hit raises the probability.
         hits: bool = default(true), source("Ott, Lakshman & Wong 1999, as remembered: full SRED");
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here, as for choke");
     }

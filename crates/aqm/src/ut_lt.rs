@@ -1,8 +1,8 @@
 //! # UT/LT
 //!
-//! A first-in-first-out queue that writes on every packet how it stands to two thresholds: below the lower one, LT, the
-//! load is light; above the upper one, UT, there is congestion. A sender increases its window only if all queues on the
-//! path were below LT, and decreases it if any was above UT.
+//! A first-in-first-out queue that writes into every packet how it compares with two thresholds: below the lower one,
+//! LT, the load is light; above the upper one, UT, there is congestion. A sender increases its window only if all
+//! queues on the path were below LT, and decreases it if any was above UT.
 //!
 //! ```text
 //! for each arrival, which finds a queue of q:            (Pingali, Tipper & Hammond 1990, after RED 1993, Sec. II-B)
@@ -34,7 +34,7 @@ discipline! {
 
     /// Parameters of [`UtLt`].
     pub struct UtLtParams {
-        /// Most that the queue holds, not counting the packet in transmission.
+        /// Largest length of the queue, without the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
         /// Lower threshold: below it the load is light.

@@ -10,18 +10,18 @@ params! {
         rate: Option<Rate> = optional("the mean rate of trace"), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
         /// Propagation delay of the bottleneck, one way.
         delay: Span = default(Span::from_millis(1)), source("chosen here: not stated by CHOKe 1999");
-        /// How much of what the queue has given up may wait for the transmitter, in a driver's ring below the discipline, which
-        /// does not see it.
-        tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
+        /// How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline, which does
+        /// not see them.
+        tx_ring: Option<Size> = optional("none: the queue gives a packet when the transmitter is free"), unit("packets"),
             range(Range::from(1.0)), source("FreeBSD and Linux: drivers' transmit rings");
-        /// Rate of every host's access link. The default is so fast that a host's port only keeps its packets apart.
+        /// Rate of every host's access link. The default is so fast that the port only spaces a host's packets.
         access_rate: Option<Rate> = optional("ten times the bottleneck's rate"), range(Range::POSITIVE),
             source("CHOKe 1999, Fig. 1: ten times");
         /// Propagation delay of every host's access link, one way.
         access_delay: Span = default(Span::ZERO), source("chosen here: not stated by CHOKe 1999");
-        /// Whether the opposite direction is a link under study too, called reverse: with the same discipline, a queue of its
-        /// own that acknowledgements cross, and what network.reverse says of it.
-        two_way: Option<bool> = optional("when a flow goes in reverse, or the table network.reverse is there"),
+        /// Whether the opposite direction is a link under study, too, called reverse. It has the same discipline, a
+        /// separate queue that acknowledgements cross, and the values of network.reverse.
+        two_way: Option<bool> = optional("true if a flow goes in reverse, or if there is a table network.reverse"),
             source("RED 1993, Sec. VIII");
     }
 }
@@ -50,26 +50,27 @@ choices! {
 params! {
     /// A shaper beside a link of a dumbbell, which the discipline under study then manages.
     pub struct ShaperParams {
-        /// Its rate, or a part of the line's, such as "95 %", in whole kbit/s. Of a trace it is a part of the mean rate.
+        /// The shaper's rate, or a percentage of the line's, such as "95 %", in whole kbit/s. With a trace it is a
+        /// percentage of the mean rate.
         rate: String = default("95 %".to_owned()), unit("bit/s"), source("OpenWrt, SQM: 90 to 95 % of what is measured");
-        /// What it counts around each packet, as that of a link.
+        /// What the shaper counts around each packet, written like a link's framing.
         framing: Option<String> = optional("that of the line"), source("tc-cake(8); tc-stab(8)");
-        /// The least frame, framing included.
-        frame_min: Option<Size> = optional("as the name of framing says, else that of the line"), unit("B"),
+        /// The shortest frame, framing included.
+        frame_min: Option<Size> = optional("from the name of framing, else that of the line"), unit("B"),
             range(Range::from(0.0).to(1000.0)), source("tc-cake(8), mpu");
         /// The cells that carry frames.
-        cells: Option<CellsName> = optional("as the name of framing says, else those of the line"),
+        cells: Option<CellsName> = optional("from the name of framing, else those of the line"),
             source("tc-cake(8), atm and ptm");
-        /// What it sends at once after a pause: the bytes of its token bucket, which is that of Linux's htb. CAKE shapes by
-        /// itself, without a burst.
-        burst: Option<Size> = optional("what it sends in 1 ms, 1514 B at least, as sluicegate tc has it"), unit("B"),
+        /// The largest amount that the shaper sends at once after a pause: the size of its token bucket, which is like
+        /// that of Linux's htb. CAKE has its own shaper, without bursts.
+        burst: Option<Size> = optional("what it sends in 1 ms, at least 1514 B, as sluicegate tc deploys it"), unit("B"),
             range(Range::from(1.0)), source("tc-htb(8)");
-        /// Whether packets meet it before the line or behind it.
+        /// Whether packets cross the shaper before the line or behind it.
         position: Option<Position> =
             optional("before; behind for the forward direction of a two-way dumbbell, an access line's download"),
             source("Sluicegate");
-        /// What the line's own queue holds, that of its modem: Drop Tail.
-        buffer: Option<Size> = optional("the limit of [queue.drop_tail] where there is one, else 1000 packets"),
+        /// The size of the line's own queue, that of its modem, which is Drop Tail.
+        buffer: Option<Size> = optional("the limit of [queue.drop_tail] if given, else 1000 packets"),
             unit("packets"), range(Range::from(1.0)), source("Sluicegate");
     }
     rules {
@@ -81,19 +82,19 @@ params! {
 params! {
     /// One link of a network that is spelled out.
     pub struct LinkParams {
-        /// Its name, for paths and results.
+        /// The link's name, for paths and results.
         name: String = required, source("Sluicegate");
-        /// The node it leaves.
+        /// The node where it begins.
         from: String = required, source("Sluicegate");
-        /// The node it reaches.
+        /// The node where it ends.
         to: String = required, source("Sluicegate");
         /// Its rate; it must be given unless there is a trace.
         rate: Option<Rate> = optional("the mean rate of trace"), range(Range::POSITIVE), source("Sluicegate");
         /// Its propagation delay.
         delay: Span = default(Span::from_millis(1)), source("Sluicegate");
-        /// How much of what the queue has given up may wait for the transmitter, in a driver's ring below the discipline, which
-        /// does not see it.
-        tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
+        /// How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline, which does
+        /// not see them.
+        tx_ring: Option<Size> = optional("none: the queue gives a packet when the transmitter is free"), unit("packets"),
             range(Range::from(1.0)), source("FreeBSD and Linux: drivers' transmit rings");
         /// Whether the discipline of [queue] manages it; otherwise Drop Tail does.
         managed: bool = default(true), source("Sluicegate");

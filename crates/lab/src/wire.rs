@@ -27,44 +27,46 @@ choices! {
 params! {
     /// What a link is like beside rate and delay, in one direction.
     pub struct WireParams {
-        /// What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at the least), pppoe
-        /// (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on ADSL: 40 B, in ATM cells). Its
-        /// time counts, its bytes do not.
+        /// What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames of at least
+        /// 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on ADSL: 40
+        /// B, in ATM cells). Framing takes time on the link, but results do not count its bytes.
         framing: String = default("0 B".to_owned()), source("IEEE 802.3; tc-cake(8)");
-        /// The least frame, framing included.
-        frame_min: Option<Size> = optional("as the name of framing says, else none"), unit("B"),
+        /// The shortest frame, framing included.
+        frame_min: Option<Size> = optional("from the name of framing, else none"), unit("B"),
             range(Range::from(0.0).to(1000.0)), source("IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu");
         /// The cells that carry frames.
-        cells: Option<CellsName> = optional("as the name of framing says, else none"),
+        cells: Option<CellsName> = optional("from the name of framing, else none"),
             source("ITU-T I.361; IEEE 802.3, 64B/65B; tc-cake(8)");
-        /// The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside bursts.
+        /// The probability that the wire loses a packet after it was sent; with bursts, outside of them.
         loss: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: 1 - k");
-        /// The probability that a packet is lost in a burst of errors.
-        burst_loss: Option<f64> = optional("1 where bursts begin"), unit("1"), range(Range::from(0.0).to(1.0)),
+        /// The probability that the wire loses a packet in a burst of errors.
+        burst_loss: Option<f64> = optional("1 if there are bursts"), unit("1"), range(Range::from(0.0).to(1.0)),
             source("Elliott 1963: 1 - h; tc-netem(8): 1");
-        /// The probability, after each packet outside a burst, that one begins.
+        /// The probability that a burst begins after a packet outside a burst.
         burst_start: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: P");
-        /// The probability, after each packet of a burst, that it ends.
+        /// The probability that a burst ends after a packet in it.
         burst_end: f64 = default(1.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: p");
-        /// The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
+        /// Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero and this.
         jitter: Span = default(Span::ZERO), range(Range::from(0.0).to(60.0)), source("Sluicegate");
         /// Whether jitter lets packets overtake each other.
         reordering: bool = default(false), source("Linux, netem");
-        /// Packets that are lost behind the queue, by their number in the order in which they reach the link, from 1: "5,8-10".
+        /// Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
+        /// "5,8-10".
         drop: Option<String> = optional("none"), source("Sluicegate");
-        /// Packets that are marked there, if their transport is capable: "5,8-10".
+        /// Packets to mark there, if they are ECN-capable: "5,8-10".
         mark: Option<String> = optional("none"), source("Sluicegate");
-        /// Packets that arrive later, and by how much: "7:30 ms,9-11:5 ms". Those behind them may overtake them.
+        /// Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them.
         late: Option<String> = optional("none"), source("Sluicegate");
-        /// Packets that arrive right after later ones, and after how many that arrive: "7:3".
+        /// Packets to hold back until some later packets have arrived, and how many: "7:3".
         behind: Option<String> = optional("none"), source("Sluicegate");
-        /// A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of time and rate. The
-        /// discipline does not hear of these changes.
-        trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
-        /// After which the trace begins anew.
-        trace_period: Option<Span> = optional("lte: 60 s; wifi: 10 s; a trace of Mahimahi: its last time; others: the last rate lasts"),
+        /// A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or CSV with
+        /// time and rate. The discipline does not learn of these changes.
+        trace: Option<String> = optional("the rate is constant"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
+        /// The time after which the trace repeats.
+        trace_period: Option<Span> = optional("lte: 60 s; wifi: 10 s; a Mahimahi trace: its last time; others: the \
+                                               last rate continues"),
             range(Range::from(0.001)), source("Mahimahi");
-        /// The mean rate that the trace is scaled to, from its beginning to its end.
+        /// The mean rate to which the trace is scaled, from its beginning to its end.
         trace_mean: Option<Rate> = optional("the trace is as it is"), range(Range::POSITIVE), source("Sluicegate");
     }
     rules {

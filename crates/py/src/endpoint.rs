@@ -20,7 +20,7 @@ const STUCK: u32 = 1000;
 /// How many datagrams an end may send at one time: then it never says that this is all.
 const ENDLESS: u32 = 100_000;
 
-/// What an end written in Python sends, or gets.
+/// What an end in Python sends or receives.
 #[pyclass(frozen, module = "sluicegate", name = "Datagram")]
 pub struct PyDatagram {
     /// Its length in bytes, IP header included.

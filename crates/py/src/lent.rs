@@ -99,7 +99,7 @@ const DROPPED: u8 = 2; // and the number of the reason on top
 /// Each packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly once.
 #[pyclass(frozen, module = "sluicegate", name = "Packet")]
 pub struct PyPacket {
-    /// Its place in the order of arrival at this queue, from 1.
+    /// Its position in the order of arrival at this queue, from 1.
     #[pyo3(get)]
     pub(crate) number: u64,
     /// When it arrived at this queue, in nanoseconds.
@@ -368,13 +368,13 @@ impl PyCtx {
         Ok(self.lent()?.now.0)
     }
 
-    /// How many packets are queued, the arriving one not counted.
+    /// How many packets are queued, without the arriving one.
     #[getter]
     fn packets(&mut self) -> PyResult<u64> {
         Ok(self.lent()?.packets)
     }
 
-    /// How many bytes are queued, the arriving packet not counted.
+    /// How many bytes are queued, without the arriving packet.
     #[getter]
     fn bytes(&mut self) -> PyResult<u64> {
         Ok(self.lent()?.bytes)

@@ -1,7 +1,7 @@
 //! # TCP
 //!
-//! A transfer over TCP between two hosts: Linux's of today, or those of a paper's simulator or machines. The profile says which;
-//! every value of it can be overridden.
+//! A transfer over TCP between two hosts: today's Linux, or those of a paper's simulator or machines. The profile says
+//! which; you can override each of its values.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -139,9 +139,10 @@ params! {
         /// Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not given here. What only
         /// the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`, `ns2_rules`, a `send_jitter`) brings those of
         /// profile ns2 along.
-        profile: Option<ProfileName> = optional("linux; ns2 with what only the papers' hosts have"),
+        profile: Option<ProfileName> = optional("linux; ns2 if a key or value needs the papers' hosts"),
             source("hosts of today, unless a paper's are asked for");
-        /// The receiver's advertised window; with profile linux the most that it becomes (and less with segments below 1152 B).
+        /// The receiver's advertised window; with profile linux the largest that it becomes (less with segments below
+        /// 1152 B).
         window: Option<Size> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e9)),
             source("RFC 9293");
         /// Length of a full IP packet, headers included.
@@ -163,7 +164,7 @@ params! {
         max_rto: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298");
         /// Retransmission timeout before the first measurement.
         initial_rto: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298");
-        /// How many repetitions of a SYN wait no longer than the one before; the next ones double the wait.
+        /// How many repetitions of a SYN wait no longer than the previous one; later ones double the wait.
         syn_linear_timeouts: Option<u64> = optional("as the profile says"),
             source("FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5, tcp_syn_linear_timeouts; RFC 6298: none");
         /// Granularity of the retransmission clock; with profile linux the tick of all timers, and of CUBIC's steps.
@@ -176,12 +177,12 @@ params! {
         limited_transmit: Option<bool> = optional("as the profile says; none of linux"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
-        /// Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is said here.
+        /// Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the sender closes its window to one segment for each source quench of a gateway (the papers' hosts).
         source_quench: Option<bool> = optional("as the profile says; none of linux, which ignores it (RFC 6633)"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
-        /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another; with
-        /// `ns2_rules` one time for all that the window lets out, and none for retransmissions.
+        /// Each data packet takes a time to prepare, uniform between zero and this, one after another; with `ns2_rules`
+        /// it is one time for all packets that the window releases, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of several segments,
         /// ends with PSH, and waits for more if it is short. Without, a buffer has one segment, none waits, and PSH ends a write

@@ -5,7 +5,7 @@ use crate::fifo::Fifo;
 use sluicegate_base::choices;
 
 choices! {
-    /// What becomes of acknowledgements that a later one makes redundant while they wait.
+    /// What happens to queued acknowledgements that a later one makes redundant.
     pub enum AckFilter {
         /// They are sent.
         Disabled = "disabled",

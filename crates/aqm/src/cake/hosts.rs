@@ -9,7 +9,7 @@ use core::ops::Range;
 use sluicegate_base::{Stream, choices};
 
 choices! {
-    /// Between whom the link is shared.
+    /// Among whom the link is shared.
     pub enum FlowMode {
         /// Nobody: each tin is one queue.
         Flowblind = "flowblind",

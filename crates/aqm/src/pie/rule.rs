@@ -17,7 +17,7 @@ choices! {
 params! {
     /// PIE's parameters as other disciplines have them too.
     pub struct PieBlock {
-        /// Queueing delay wanted.
+        /// Desired queueing delay.
         target: Span = default(Span::from_millis(15)), range(Range::POSITIVE), source("RFC 8033, QDELAY_REF"), tc("target");
         /// Time from one update of p to the next.
         t_update: Span = default(Span::from_millis(15)), range(Range::POSITIVE), source("RFC 8033, T_UPDATE"), tc("tupdate");
@@ -25,18 +25,18 @@ params! {
         alpha: f64 = default(0.125), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("alpha");
         /// Gain of the delay's change, per second.
         beta: f64 = default(1.25), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("beta");
-        /// Burst that is spared after a quiet time.
+        /// Length of a burst that has no signals after a quiet time.
         max_burst: Span = default(Span::from_millis(150)), range(Range::from(0.0)), source("RFC 8033, Sec. 4.4: MAX_BURST");
         /// Queueing delay above which each update adds 0.02 to p.
-        long_delay: Option<Span> = optional("no delay is so long"), range(Range::POSITIVE),
+        long_delay: Option<Span> = optional("no limit"), range(Range::POSITIVE),
             source("Linux, net/sched/sch_pie.c: 250 ms");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
+        /// Drop packets; or mark ECN-capable packets and drop the others.
         action: Action = default(Action::Drop), source("RFC 8033, Sec. 5.1"), tc("ecn");
-        /// Probability below which a marker marks; from it on it drops.
+        /// With action mark: packets are marked below this probability, and dropped at or above it.
         mark_th: f64 = default(0.1), unit("1"), range(Range::from(0.0).to(1.0)), source("RFC 8033, Sec. 5.1: mark_ecnth");
-        /// Space signals out: none before the probabilities of arrivals have added up to 0.85, one for certain at 8.5.
+        /// Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one at 8.5.
         derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
-        /// Judge packets alike, or by their length.
+        /// Treat all packets alike, or by their length.
         mode: Mode = default(Mode::Packet), source("Linux, net/sched/sch_pie.c"), tc("bytemode");
         /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),

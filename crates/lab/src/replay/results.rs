@@ -192,7 +192,7 @@ impl Report {
             real(
                 "queue_packets_mean",
                 "packets",
-                "time average of the queue, the packet in transmission not counted",
+                "time average of the queue, without the packet in transmission",
                 crossed.queued.as_secs() / window,
             ),
             one("queue_packets_max", "packets", "the longest queue", crossed.most),

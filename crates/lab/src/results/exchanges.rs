@@ -19,7 +19,7 @@ pub(super) fn response_times(named: Named<'_>) -> ResultTable {
         f64s(
             "response_time_max_ns",
             "ns",
-            "upper end of the class of response times, at most 1/64 above any in it",
+            "upper end of the class of response times, at most 1/64 above any time in it",
             rows().map(|(_, (_, time, _))| time as f64),
         ),
         u64s("exchanges", "exchanges", "exchanges of both classes", rows().map(|(_, (.., cell))| cell.exchanges)),
@@ -27,8 +27,8 @@ pub(super) fn response_times(named: Named<'_>) -> ResultTable {
     ];
     ResultTable {
         name: "response_times",
-        summary: "One row for each class of response sizes and times in which a group has completed exchanges in the \
-                  measured window: their distributions, in little memory.",
+        summary: "The joint distribution of response sizes and times: one row for each class in which a group \
+                  completed exchanges in the measured window.",
         columns,
     }
 }

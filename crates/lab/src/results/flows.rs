@@ -16,31 +16,31 @@ pub(super) fn flows(named: Named<'_>) -> ResultTable {
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
         strs("name", "name of its group", rows().map(|row| named.group(row.group, row.kind))),
         strs("kind", "kind of source", rows().map(|row| row.kind)),
-        strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
+        strs("algorithm", "congestion control; empty for a source without one", rows().map(|row| row.algorithm)),
         strs(
             "link",
             "the first link under study that its data crosses; empty if there is none",
             rows().map(|row| row.link.map_or("", |link| outcome.link_name(link))),
         ),
-        f64s("start_s", "s", "when it was to start", rows().map(|row| row.start.as_secs())),
+        f64s("start_s", "s", "its scheduled start", rows().map(|row| row.start.as_secs())),
         f64s(
             "base_rtt_ns",
             "ns",
-            "propagation delays of its path, there and back; twice there for a source that hears nothing; missing for a \
-             group whose connections each have their own",
+            "propagation delays of its path, there and back; for a source without a return path, twice the way there; \
+             missing for a group whose connections each have their own",
             rows().map(|row| row.base_rtt.map_or(f64::NAN, |span| span.0 as f64)),
         ),
         f64s(
             "completion_time_ns",
             "ns",
-            "from its start until its receiver had all its data, be it before the measured window; missing without an \
-             end, or if the end did not come",
+            "from its start until its receiver had all its data, even if before the measured window; missing if the \
+             flow has no end or did not reach it",
             rows().map(|row| row.completion.map_or(f64::NAN, |time| time.0 as f64)),
         ),
     ];
     columns.extend(counted(&counts, outcome));
     columns.extend([
-        u64s("retransmissions", "packets", "segments sent again", rows().map(|row| row.retransmissions)),
+        u64s("retransmissions", "packets", "segments retransmitted", rows().map(|row| row.retransmissions)),
         u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
         u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
         u64s("mark_responses", "events", "windows cut for marks", rows().map(|row| row.mark_responses)),
@@ -54,29 +54,29 @@ pub(super) fn flows(named: Named<'_>) -> ResultTable {
         f64s(
             "recent_share",
             "1",
-            "its part of the packets of data that a queue under study marked or dropped most recently in proportion to \
-             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference), the \
-             packets that Random Drop draws; with classes, of its class; the least likely where it crosses several; \
-             missing if there were none, or if it sent nothing",
+            "its share of the data packets that a queue under study most recently marked or dropped in proportion to \
+             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference), \
+             and packets that Random Drop draws; with classes, of its class; if it crosses several, the least likely \
+             share; missing if there were no such packets, or if it sent nothing",
             recent(|recent| recent.share),
         ),
         f64s(
             "recent_expected",
             "1",
-            "what is expected of it if the flows that sent to that queue, or class, sent equally much",
+            "its expected share if all flows that sent to that queue, or class, sent equally much",
             recent(|recent| recent.expected),
         ),
         f64s(
             "recent_packets",
             "packets",
-            "how many such packets are looked at: the last of the measured window, run.recent at the most",
+            "how many such packets count: the last of the measured window, at most run.recent",
             recent(|recent| recent.packets as f64),
         ),
         f64s(
             "recent_p_value",
             "1",
-            "upper bound on the p-value: the chance of so large a part where the expected one is the true one and packets are chosen \
-             independently (Hoeffding; RED 1993, Sec. X and eq. 4)",
+            "upper bound on the p-value: the probability of so large a share if the expected share is the true one and \
+             packets are chosen independently (Hoeffding; RED 1993, Sec. X and eq. 4)",
             recent(|recent| recent.p_value),
         ),
     ]);
@@ -104,25 +104,26 @@ pub(super) fn flow_series(named: Named<'_>) -> ResultTable {
         f64s(
             "cwnd_segments",
             "segments",
-            "congestion window; missing for a source without",
+            "congestion window; missing for a source without one",
             congestion(|state| state.cwnd),
         ),
         f64s(
             "ssthresh_segments",
             "segments",
-            "slow-start threshold; missing for a source without",
+            "slow-start threshold; missing for a source without one",
             congestion(|state| state.ssthresh),
         ),
         f64s(
             "srtt_ns",
             "ns",
-            "smoothed round-trip time of its sender; missing before the first measurement, and for a source without",
+            "smoothed round-trip time of its sender; missing before the first measurement, and for a source without \
+             one",
             congestion(|state| if state.srtt.0 == 0 { f64::NAN } else { state.srtt.0 as f64 }),
         ),
         f64s(
             "in_flight_bytes",
             "bytes",
-            "bytes of data sent and not acknowledged; missing for a source without",
+            "bytes of data sent and not acknowledged; missing for a source without acknowledgements",
             congestion(|state| state.in_flight as f64),
         ),
         u64s(
@@ -152,7 +153,8 @@ pub(super) fn flow_series(named: Named<'_>) -> ResultTable {
         u64s(
             "window_cuts",
             "events",
-            "how often its sender cut its window in the interval: timeouts, fast retransmits, marks and quenches heeded",
+            "how often its sender cut its window in the interval: timeouts, fast retransmits, and reactions to marks \
+             and quenches",
             rows().map(|row| u64::from(row.cuts)),
         ),
     ];

@@ -99,24 +99,24 @@ fn totals(named: Named<'_>, groups: &[Group<'_>]) -> ResultTable {
         strs("kind", "kind of source; several are separated by spaces", kinds.iter().map(String::as_str)),
         strs(
             "algorithm",
-            "congestion control; several are separated by spaces, empty for a source without",
+            "congestion control; several are separated by spaces; empty for a source without one",
             algorithms.iter().map(String::as_str),
         ),
-        u64s("flows", "flows", "its flows; the connections of an entry are one", rows().map(|row| row.flows)),
+        u64s("flows", "flows", "its flows; all connections of an entry count as one", rows().map(|row| row.flows)),
     ];
     columns.extend(counted(&counts, named.outcome));
     columns.extend([
-        u64s("completed_flows", "flows", "its transfers that came to their end", rows().map(|row| row.completed)),
+        u64s("completed_flows", "flows", "its transfers that ended", rows().map(|row| row.completed)),
         f64s(
             "completion_time_p50_ns",
             "ns",
-            "the median of their times from start to end, be it before the measured window, to two digits",
+            "the median of their times from start to end, even if before the measured window, to two digits",
             completion(0.5),
         ),
         f64s("completion_time_p95_ns", "ns", "the 95th percentile of it, to two digits", completion(0.95)),
     ]);
     columns.extend(connections(groups));
-    let summary = "One row for each group of flows, which are those of one name, over the measured window.";
+    let summary = "One row for each group of flows with the same name, over the measured window.";
     ResultTable { name: "groups", summary, columns }
 }
 
@@ -127,13 +127,13 @@ fn delays(groups: &[Group<'_>]) -> ResultTable {
         f64s(
             "delay_max_ns",
             "ns",
-            "upper end of the class of one-way delays, at most 1/128 above any in it",
+            "upper end of the class of one-way delays, at most 1/128 above any delay in it",
             rows().map(|(_, (end, _))| end as f64),
         ),
         u64s("packets", "packets", "packets of the class that were delivered", rows().map(|(_, (_, count))| count)),
     ];
-    let summary = "One row for each class of one-way delays in which packets of a group were delivered in the measured \
-                   window: their distribution, in little memory.";
+    let summary = "The distribution of one-way delays: one row for each class of delays of packets of a group that \
+                   were delivered in the measured window.";
     ResultTable { name: "delays", summary, columns }
 }
 
@@ -151,7 +151,7 @@ fn connections<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = Column> + 'a
         f64s(
             "users",
             "users",
-            "its users; missing where connections come by themselves, or none come and go",
+            "its users; missing for groups without users",
             rows().map(|row| row.users.map_or(f64::NAN, |users| users as f64)),
         ),
         u64s("opened_connections", "connections", "connections opened", counted(|totals| totals.opened)),
@@ -160,14 +160,14 @@ fn connections<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = Column> + 'a
         u64s(
             "open_connections_max",
             "connections",
-            "the most of them at once; of several entries the sum",
+            "the largest number at once; for several entries the sum",
             rows().map(|row| row.most_open),
         ),
         u64s("requests", "requests", "requests made", counted(|totals| totals.asked)),
         u64s(
             "exchanges",
             "exchanges",
-            "responses that came whole, their request be it from before the window",
+            "responses that arrived completely, even if requested before the window",
             counted(|totals| totals.completed),
         ),
         u64s("request_bytes", "bytes", "bytes of these requests", counted(|totals| totals.bytes[0])),
@@ -175,8 +175,8 @@ fn connections<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = Column> + 'a
         f64s(
             "response_time_mean_ns",
             "ns",
-            "mean time from a request, and the opening of its connection if it is the first there, until the last byte \
-             of the response",
+            "mean time from a request until the last byte of the response; for the first request of a connection it \
+             includes the opening",
             rows().map(|row| row.connections.response_time_sum as f64 / row.connections.completed as f64),
         ),
         f64s("response_time_p50_ns", "ns", "its median, to two digits", time(0.5)),

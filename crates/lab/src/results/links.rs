@@ -16,7 +16,7 @@ pub(super) fn links(outcome: &Outcome) -> ResultTable {
         f64s(
             "rate_bps",
             "bit/s",
-            "its rate; the mean over the measured window of one that changes",
+            "its rate; if it changes, the mean over the measured window",
             rows().map(|row| row.rate.0 as f64),
         ),
         u64s(
@@ -34,7 +34,7 @@ pub(super) fn links(outcome: &Outcome) -> ResultTable {
         u64s(
             "drops_packets",
             "packets",
-            "those of arrivals_packets that its queue dropped, at once or later",
+            "those of arrivals_packets that its queue dropped, on arrival or later",
             drops.iter().map(|drops| drops.iter().sum()),
         ),
     ];
@@ -61,13 +61,13 @@ pub(super) fn links(outcome: &Outcome) -> ResultTable {
         f64s(
             "queue_packets_mean",
             "packets",
-            "time average of the queue, the packet in transmission not counted",
+            "time average of the queue, without the packet in transmission",
             rows().map(|row| row.counters.queueing.as_secs() / window),
         ),
         f64s(
             "queue_found_packets_mean",
             "packets",
-            "mean of the queue that arriving packets found, the one in transmission not counted",
+            "mean queue length that arriving packets found, without the packet in transmission",
             rows().map(|row| ratio(row.counters.found, row.counters.arrivals)),
         ),
         u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.counters.max_packets)),
@@ -77,8 +77,8 @@ pub(super) fn links(outcome: &Outcome) -> ResultTable {
             "mean over the samples of the discipline's own average; missing if it keeps none",
             average(0),
         ),
-        f64s("average_packets_min", "packets", "the least of these samples", average(1)),
-        f64s("average_packets_max", "packets", "the greatest of these samples", average(2)),
+        f64s("average_packets_min", "packets", "the smallest of these samples", average(1)),
+        f64s("average_packets_max", "packets", "the largest of these samples", average(2)),
         f64s(
             "queueing_delay_mean_ns",
             "ns",
@@ -103,7 +103,7 @@ pub(super) fn queue(outcome: &Outcome) -> ResultTable {
         u64s(
             "queue_packets",
             "packets",
-            "packets queued, the one in transmission not counted",
+            "packets queued, without the one in transmission",
             rows().map(|row| row.packets),
         ),
         u64s("queue_bytes", "bytes", "their bytes", rows().map(|row| row.bytes)),
@@ -116,7 +116,7 @@ pub(super) fn queue(outcome: &Outcome) -> ResultTable {
         f64s(
             "queue_found_packets_mean",
             "packets",
-            "mean of the queue that packets found that arrived in the interval; missing if none did",
+            "mean queue length that packets arriving in the interval found; missing if none arrived",
             rows().map(|row| row.found),
         ),
         f64s(

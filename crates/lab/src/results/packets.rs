@@ -20,7 +20,8 @@ pub(super) fn positions(named: Named<'_>) -> ResultTable {
     ];
     ResultTable {
         name: "positions",
-        summary: "One row for each packet queued at each sample, from tail to head, over the whole run, run.positions of them at most.",
+        summary: "One row for each packet queued at each sample, from tail to head, over the whole run, at most \
+                  run.positions rows.",
         columns,
     }
 }
@@ -54,7 +55,7 @@ pub(super) fn packets(named: Named<'_>) -> ResultTable {
         u64s(
             "queue_packets",
             "packets",
-            "packets queued, the one in transmission not counted: what an arrival found, what any other event left",
+            "packets queued, without the one in transmission: what an arrival found, what any other event left",
             rows().map(|row| row.packets),
         ),
         f64s(

@@ -55,9 +55,9 @@ pub(super) fn counted(all: &[Counted<'_>], outcome: &Outcome) -> Vec<Column> {
         f64s(
             "goodput_bps",
             "bit/s",
-            "bits of data that its receiver handed to the application in the measured window, per second of it: in order, \
-             without headers and repetitions; of a source without connections its packets without 28 bytes of headers; \
-             missing where connections come and go",
+            "bits of data that its receiver handed to the application in the measured window, per second of it: in \
+             order, without headers and repetitions; for a source without connections, its packets without 28 bytes of \
+             headers; missing if connections come and go",
             rows().map(|row| row.received.map_or(f64::NAN, |bytes| bps(bytes - row.past.received))),
         ),
         f64s(
@@ -75,8 +75,8 @@ pub(super) fn counted(all: &[Counted<'_>], outcome: &Outcome) -> Vec<Column> {
         f64s(
             "whole_loss_ratio",
             "1",
-            "of its packets that reached a queue under study in the whole run, the part that was dropped there or lost on \
-             the wire behind it",
+            "the share of its packets that were dropped at a queue under study, or lost on the wire behind it, among \
+             those that reached it in the whole run",
             rows().map(Counted::whole_loss_ratio),
         ),
         u64s("sent_packets", "packets", "packets sent by its source", rows().map(|row| row.totals.sent[0])),
@@ -110,8 +110,8 @@ pub(super) fn counted(all: &[Counted<'_>], outcome: &Outcome) -> Vec<Column> {
         u64s(
             "drops_elsewhere_packets",
             "packets",
-            "packets of its data dropped or lost at links that are not under study, or lost on the own ways of connections \
-             whose vectors say so; not counted in drops_packets and lost_packets",
+            "packets of its data dropped or lost at links that are not under study, or lost on connections' own paths \
+             because their vectors say so; not counted in drops_packets and lost_packets",
             rows().map(|row| row.totals.drops_elsewhere),
         ),
         f64s(

@@ -12,18 +12,20 @@ params! {
     /// What every entry of `[[flows]]` can say of its own way to the network.
     pub struct AccessParams {
         /// Rate of each flow's own access link on the sender's side.
-        access_rate: Option<Rate> = optional("as [network] says; none in a topology"), range(Range::POSITIVE),
+        access_rate: Option<Rate> = optional("from [network]; none in a topology"), range(Range::POSITIVE),
             source("Sluicegate");
         /// Propagation delay of each flow's access link on the sender's side.
-        access_delay: Option<Span> = optional("as [network] says; none in a topology"), source("Sluicegate");
-        /// The access link delays each packet by an extra time, uniform between zero and this, in order all the same.
+        access_delay: Option<Span> = optional("from [network]; none in a topology"), source("Sluicegate");
+        /// The access link delays each packet by an extra time, uniform between zero and this; packets keep their
+        /// order.
         access_jitter: Span = default(Span::ZERO), source("Sluicegate");
-        /// Base round trip: the propagation delays of all links there and back. Instead of access_delay, which follows.
+        /// Base round trip: the propagation delays of all links, there and back. Give it instead of access_delay, which
+        /// then follows.
         rtt: Option<Span> = optional("follows from the delays of the links"), range(Range::POSITIVE),
             source("Sluicegate");
         /// Each flow's base round trip is drawn uniformly between rtt and this.
         rtt_max: Option<Span> = optional("all have rtt"), range(Range::POSITIVE), source("DCN 2004, Sec. 4");
-        /// Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+        /// Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
         rtt_mean: Option<Span> = optional("all have rtt"), range(Range::POSITIVE), source("Sluicegate");
         /// Base round trips that the flows of the group take in turn, instead of rtt.
         rtts: Option<Vec<Span>> = optional("all have rtt"), range(Range::POSITIVE), source("RED 1993");

@@ -15,9 +15,10 @@ choices! {
 params! {
     /// What the packets of a source without feedback say of ECN.
     pub struct EcnField {
-        /// Whether its packets say that they may be marked instead of dropped. It slows down for neither.
+        /// Whether its packets are ECN-capable, so that queues may mark them instead of dropping them. It slows down
+        /// for neither.
         ecn: bool = default(false), source("RFC 3168, Sec. 5"), fixed(true);
-        /// With ecn, how they say it: ect1 is for queues that know L4S by it.
+        /// With ecn, the codepoint of its packets: queues recognise L4S by ect1.
         codepoint: Codepoint = default(Codepoint::Ect0), source("RFC 3168, Sec. 5; RFC 9331, Sec. 4.1"), fixed(true);
     }
 }

@@ -1,7 +1,7 @@
 //! # General TCP connections
 //!
-//! Connections as they were seen on a link, or drawn like them: each has its start and says what its two ends send each
-//! other and after what times, not in which packets (a-b-t vectors: request, response, time). TCP does the rest.
+//! Connections recorded on a link, or drawn from distributions. Each has a start, and says what its two ends send each
+//! other and after which times, but not in which packets (a-b-t vectors: request, response, time). TCP does the rest.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -22,9 +22,10 @@ use std::sync::Arc;
 params! {
     /// Parameters of a group of connections; with a file of vectors, that file alone says what they do.
     pub struct ConnectionsParams {
-        /// A file of connection vectors, in either format of tmix; its path is that of the scenario's file, or absolute.
+        /// A file of connection vectors, in either format of tmix; its path is relative to the scenario's file, or
+        /// absolute.
         vectors: Option<String> = optional("connections are drawn"), source("tmix, Weigle et al. 2006");
-        /// Whether no packet is lost on the connections' own ways, whatever their vectors say of losses.
+        /// Whether to ignore the losses in the vectors, so that the connections' own paths lose no packet.
         lossless: bool = default(false), source("ns-2, Tmix_DelayBox: set-lossless");
         /// How many connections begin in a second, at random times.
         arrivals: f64 = default(10.0), unit("connections/s"), range(Range::POSITIVE.to(1e6)), source("chosen here");

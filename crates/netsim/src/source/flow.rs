@@ -17,23 +17,26 @@ params! {
     pub struct FlowParams {
         /// How many such flows there are.
         count: u64 = default(1), unit("flows"), range(Range::from(1.0).to(1e6)), positional(true), source("Sluicegate");
-        /// The name of the group in tables and figures: any text of up to 60 characters. Entries of the same name are one group.
-        name: Option<String> = optional("its kind; with the algorithm, or else a number, where that tells groups apart"),
+        /// The name of the group in tables and figures: any text of up to 60 characters. Entries with the same name are
+        /// one group.
+        name: Option<String> = optional("its kind; with the algorithm, or else a number, if needed to distinguish \
+                                         groups"),
             source("Sluicegate");
-        /// When the first of them may start.
+        /// The earliest time at which they start.
         start: Span = default(Span::ZERO), source("Sluicegate");
         /// Each starts at a time drawn uniformly between start and start + spread.
         spread: Span = default(Span::from_secs(1)), source("Sluicegate: random starts avoid traffic phase effects");
         /// When they stop sending.
         stop: Option<Span> = optional("at the end of the run"), source("Sluicegate");
-        /// The class of traffic that they are, for queues with classes; for `cake` their DSCP.
+        /// Their class of traffic, for queues with classes; for `cake` their DSCP.
         class: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)), source("RED 1993, Sec. XII");
-        /// How much their packets may be spared, for queues with drop preference: 0 is essential.
+        /// For queues with drop preference: 0 means that their packets are essential; queues drop packets with a higher
+        /// value first.
         priority: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)),
             source("RED 1993, Sec. I: essential and optional packets");
-        /// The number of the host that they come from, for queues that are fair to hosts; the far end of each is its
-        /// own.
-        host: Option<u64> = optional("each has a host of its own"), unit("1"),
+        /// The number of the sending host, for queues that are fair among hosts; each flow has a separate receiving
+        /// host.
+        host: Option<u64> = optional("each has a separate host"), unit("1"),
             range(Range::from(0.0).below(4_294_967_295.0)), source("Sluicegate");
         /// Which way the data crosses a dumbbell; with a flow in reverse the network is two-way.
         direction: Direction = default(Direction::Forward), source("RED 1993, Sec. VIII: two-way traffic");

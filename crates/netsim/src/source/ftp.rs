@@ -9,7 +9,7 @@ use sluicegate_base::{About, Declared, Range, Size, params};
 params! {
     /// What a TCP transfer can say of its data.
     pub struct FtpParams {
-        /// How much data each transfer has, headers not counted: full packets, or bytes.
+        /// How much data each transfer sends, without headers: full packets, or bytes.
         size: Option<Size> = optional("without end"), unit("packets"), range(Range::from(1.0)),
             source("ns-2, Application/FTP, produce");
     }

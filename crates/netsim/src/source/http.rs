@@ -1,7 +1,7 @@
 //! # Web users
 //!
-//! People who think and browse: a page, its embedded objects, a while of thinking, the next page. Each object is an
-//! exchange of a request and a response over a TCP connection that really opens and closes.
+//! People who browse: a page, its embedded objects, a time for thinking, the next page. Each object is a request and a
+//! response over a TCP connection that opens and closes completely.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -38,12 +38,12 @@ params! {
             source("chosen here: 0.16 requests/s for each user, DCN 2004, Table 1");
         /// The probability that a server keeps connections open.
         persistent: f64 = default(0.15), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
-        /// How many connections a user has at once for embedded objects, where each serves one.
+        /// How many connections a user has at once for embedded objects, if each serves one object.
         parallel: u64 = default(4), unit("connections"), range(Range::from(1.0).to(1000.0)), source("browsers of 2000");
-        /// The same where connections stay open.
+        /// The same, if connections stay open.
         persistent_parallel: u64 = default(2), unit("connections"), range(Range::from(1.0).to(1000.0)),
             source("RFC 2616, Sec. 8.1.4");
-        /// The longest thinking that an open connection outlasts.
+        /// The longest think time during which a connection stays open.
         keep_alive: Span = default(Span::from_secs(15)), source("Apache, KeepAliveTimeout");
     }
 }
@@ -82,7 +82,7 @@ pub struct Model {
     persistent: f64,
     /// The most connections of a user at once, where each serves one object and where they stay.
     pub parallel: [u32; 2],
-    /// The longest thinking that an open connection outlasts.
+    /// The longest think time during which a connection stays open.
     pub keep_alive: Span,
 }
 

@@ -1,6 +1,6 @@
 //! # Poisson arrivals over UDP
 //!
-//! Sends packets with exponential gaps and heeds nothing.
+//! Sends packets with exponential gaps and does not react to congestion.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|

@@ -1,6 +1,6 @@
 //! # Constant bit rate over UDP
 //!
-//! Sends packets of one size at one rate and heeds nothing.
+//! Sends packets of one size at one rate and does not react to congestion.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
