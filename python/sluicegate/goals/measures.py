@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..declarations import declarations
 from ..stats import jain
 from ..traffic.groups import COMING_AND_GOING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Measures = dict[str, float | None]
 """What one run gave: each quantity by name, units included; None for what has no value."""
@@ -112,6 +115,13 @@ def kept() -> dict[str, tuple[str, ...]]:
 def drop_reasons() -> list[str]:
     """Every reason for which a packet can be dropped, as it is declared."""
     return [reason["name"] for reason in declarations()["drop_reasons"]]
+
+
+def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
+    """The columns of drops by reason, and of losses on the wire, with any; and the reasons."""
+    names = (name for name in table.columns if name.startswith("drops_") and not name.endswith(("_packets", "_bytes")))
+    found = {name: name.removeprefix("drops_") for name in names} | {"lost_packets": "on the wire"}
+    return [(name, reason) for name, reason in found.items() if name in table.columns and table[name].sum()]
 
 
 def clash(groups: Sequence[str]) -> str | None:

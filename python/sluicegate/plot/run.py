@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..goals.measures import reasons
 from ..quantities import rate_unit
 from . import style as plot
 from .comparison import MOST_GROUPS, group_style
@@ -81,9 +82,6 @@ def panels(tables: Tables) -> dict[str, Panel]:
     found["Drops by reason"] = drops
     return found
 
-
-ON_THE_WIRE = "on the wire"
-"""Why a packet was lost that no queue dropped."""
 
 ROWS = ("One-way delay", "Drops by reason")
 """Panels that have a row for each group."""
@@ -195,13 +193,6 @@ def stacked_drops(axes: Axes, table: pl.DataFrame, labels: Sequence[str]) -> Non
     axes.set_xlabel("lost, by reason (% of arrivals)")
     axes.grid(False, axis="y")
     name_rows(axes, labels)
-
-
-def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """The columns of drops by reason, and of losses on the wire, with any; and the reasons."""
-    names = (name for name in table.columns if name.startswith("drops_") and not name.endswith(("_packets", "_bytes")))
-    found = {name: name.removeprefix("drops_") for name in names} | {"lost_packets": ON_THE_WIRE}
-    return [(name, reason) for name, reason in found.items() if name in table.columns and table[name].sum()]
 
 
 def name_rows(axes: Axes, labels: Sequence[str]) -> None:

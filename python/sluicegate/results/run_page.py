@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from ..goals import measures
 from ..page import Page, Section, Table
 from ..quantities import rate_digits, rate_unit, users_text
 from ..traffic import paths
@@ -176,9 +177,7 @@ def varying(scenario: Mapping[str, Any]) -> set[str]:
 
 def reasons(table: pl.DataFrame, labels: Sequence[str], head: str) -> Table:
     """Packets lost by reason, and marked, a row for each of `labels`."""
-    from ..plot import run as figures
-
-    found = figures.reasons(table)
+    found = measures.reasons(table)
     rows = [row | {"label": label} for row, label in zip(table.to_dicts(), labels, strict=True)]
     if not found and not table["marked_packets"].sum():
         return Table((), ())
