@@ -43,12 +43,11 @@ test-all: tests ## every test, and more examples of the random ones, as continuo
 # Adapters to transports of others need the Rust of smoltcp, 1.91; an older one does without them.
 OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print "--exclude sluicegate-adapters" }')
 
-# Tests in Python wait for processes, and those with real packets for the time to pass. Rust's take what is left of it.
+# Tests in Python wait for processes, and those with real packets for the time to pass. Rust's are compiled and run in what is left of it.
 tests: setup
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/reference.py --check
-	cargo test --profile tests --locked --workspace $(OLD_RUST) --no-run
 	@mkdir -p out; log=out/tests-rust.log; \
 	nice cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
 	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \

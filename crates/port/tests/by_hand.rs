@@ -1,8 +1,6 @@
 //! What a port does, computed by hand.
 
-mod driver;
-
-use driver::{Driver, Fate, Sample};
+use crate::driver::{Driver, Fate, Sample};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::harness::TestPacket;

@@ -1,8 +1,6 @@
 //! What holds for a port whatever its discipline, and whatever happens to it.
 
-mod driver;
-
-use driver::{Driver, Fate};
+use crate::driver::{Driver, Fate, Sample};
 use proptest::prelude::*;
 use sluicegate_aqm::harness::TestPacket;
 use sluicegate_aqm::{Discipline, all, build};
@@ -12,7 +10,7 @@ use sluicegate_port::{PortConfig, TokenBucket};
 
 const RATES: [u64; 5] = [0, 7_000, 1_000_000, 3_000_001, 1_000_000_000];
 
-fn queue(name: &str, limit: u64) -> Box<dyn Discipline<driver::Sample>> {
+fn queue(name: &str, limit: u64) -> Box<dyn Discipline<Sample>> {
     let entry = all().iter().find(|entry| entry.table.about.name == name).expect("a known name");
     let fields = entry.table.fields;
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));

@@ -1,8 +1,6 @@
 //! What a token bucket lets go, computed by hand and bounded for any traffic.
 
-mod driver;
-
-use driver::{Driver, Fate, Sample};
+use crate::driver::{Driver, Fate, Sample};
 use proptest::prelude::*;
 use sluicegate_aqm::Discipline;
 use sluicegate_aqm::codel::{Codel, CodelParams};

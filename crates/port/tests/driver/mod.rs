@@ -1,5 +1,4 @@
 //! A port with a clock that the test turns, and a record of what came out.
-#![allow(dead_code)] // each test program uses its part
 
 use sluicegate_aqm::harness::TestPacket;
 use sluicegate_aqm::{Discipline, DropReason, FlowKey, Packet};
