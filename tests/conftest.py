@@ -79,11 +79,12 @@ seed = 5
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 SLOWEST = (
-    "test_manual", "test_dcn2004", "test_bridge", "test_testbed", "test_choke1999", "test_evaluate", "test_full_disk",
-    "test_ns2_shares", "test_sweep", "test_real_oracles", "test_shell_packets", "test_deploy", "test_export",
-    "test_red1993", "test_envelope_measured", "test_congestion_suite", "test_replay", "test_compare", "test_calling",
-    "test_result_objects", "test_recommend", "test_margin", "test_sweep_store", "test_sweep_axes", "test_reference",
-    "test_generated", "test_errors",
+    "test_manual", "test_dcn2004", "test_bridge_packets", "test_testbed", "test_sweep_cluster", "test_learn_traffic",
+    "test_learn", "test_choke1999", "test_evaluate", "test_ns2", "test_ns2_aqm", "test_ns2_shares", "test_sweep",
+    "test_real_oracles", "test_shell_packets", "test_deploy", "test_export", "test_sweep_ended", "test_red1993",
+    "test_disciplines_page", "test_envelope_measured", "test_congestion_suite", "test_replay", "test_compare",
+    "test_calling", "test_result_objects", "test_recommend", "test_margin", "test_determinism", "test_sweep_store",
+    "test_sweep_axes", "test_reference", "test_generated", "test_errors",
 )  # fmt: skip
 """Files that take longest: they come first, so that no worker has one of them alone at the end."""
 
