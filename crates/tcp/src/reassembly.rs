@@ -9,18 +9,23 @@ use alloc::vec::Vec;
 pub(crate) struct Reassembly {
     /// The next byte expected.
     pub next: u64,
-    /// Ranges received beyond `next`, disjoint, in order.
-    pub ranges: Vec<(u64, u64)>,
+    /// The last range received beyond `next`, which most segments behind a gap extend; [`NONE`] if there is none.
+    last: (u64, u64),
+    /// The ranges before it, disjoint, in order. Mostly there are none, and they have no memory.
+    before: Vec<(u64, u64)>,
     pub sack: bool,
     /// The ranges that changed last, the latest first (RFC 2018, Section 4), if they are reported.
     pub recents: u8,
     recent: [(u64, u64); SACK_BLOCKS],
 }
 
+/// No range.
+const NONE: (u64, u64) = (0, 0);
+
 impl Reassembly {
     /// Nothing yet; whether ranges are reported.
     pub fn new(sack: bool) -> Reassembly {
-        Reassembly { next: 0, ranges: Vec::new(), sack, recents: 0, recent: [(0, 0); SACK_BLOCKS] }
+        Reassembly { next: 0, last: NONE, before: Vec::new(), sack, recents: 0, recent: [(0, 0); SACK_BLOCKS] }
     }
 
     /// The next byte expected.
@@ -32,54 +37,58 @@ impl Reassembly {
     /// Whether anything has come beyond a gap.
     #[inline]
     pub fn has_gaps(&self) -> bool {
-        !self.ranges.is_empty()
+        self.last.1 > 0
     }
 
     /// The end of what has come beyond a gap.
     pub fn last(&self) -> Option<u64> {
-        self.ranges.last().map(|&(_, end)| end)
+        self.has_gaps().then_some(self.last.1)
+    }
+
+    /// The ranges received beyond `next`, in order.
+    #[cfg(test)]
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.before.iter().copied().chain(self.has_gaps().then_some(self.last))
     }
 
     /// What of these bytes has come beyond a gap, if any: the first range of it.
     pub fn known(&self, start: u64, end: u64) -> Option<(u64, u64)> {
-        if self.last().is_none_or(|last| last <= start) {
+        if self.last.1 <= start {
             return None;
         }
-        let first = self.ranges.partition_point(|&(_, e)| e <= start);
-        let &(s, e) = self.ranges.get(first).filter(|&&(s, _)| s < end)?;
-        Some((s.max(start), e.min(end)))
+        let first = self.before.partition_point(|&(_, e)| e <= start);
+        let (s, e) = self.before.get(first).copied().unwrap_or(self.last);
+        (s < end).then(|| (s.max(start), e.min(end)))
     }
 
     /// So many bytes come from here on, if they are the next after all that has come beyond a gap.
     #[inline]
     pub fn extend(&mut self, start: u64, len: u32) -> bool {
-        let Some((_, end)) = self.ranges.last_mut().filter(|(_, end)| *end == start) else { return false };
-        *end += u64::from(len);
-        true
+        let extends = self.has_gaps() && self.last.1 == start;
+        if extends {
+            self.last.1 += u64::from(len);
+        }
+        extends
     }
 
     /// These bytes come.
     #[inline(always)]
     pub fn insert(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
-            match self.ranges.last_mut() {
-                // Most go on where the last has ended, which is the one that changed last, or behind it.
-                Some(last) if last.1 == start && self.recents > 0 && self.recent[0] == *last => {
-                    (last.1, self.recent[0].1) = (end, end);
+            // Most go on where the last has ended, which is the one that changed last, or behind it.
+            if self.last.1 == start {
+                if self.recents > 0 && self.recent[0] == self.last {
+                    (self.last.1, self.recent[0].1) = (end, end);
                     return;
                 }
-                Some(last) if last.1 == start => (last.1, start) = (end, last.0),
-                Some(last) if last.1 > start => {
-                    // Merge with every range that it touches; there are few, because a window is.
-                    let first = self.ranges.partition_point(|&(_, e)| e < start);
-                    let last = self.ranges.partition_point(|&(s, _)| s <= end);
-                    if first < last {
-                        start = start.min(self.ranges[first].0);
-                        end = end.max(self.ranges[last - 1].1);
-                    }
-                    self.ranges.splice(first..last, [(start, end)]);
+                (self.last.1, start) = (end, self.last.0);
+            } else if self.last.1 > start {
+                (start, end) = self.merge(start, end);
+            } else {
+                if self.has_gaps() {
+                    self.before.push(self.last);
                 }
-                _ => self.ranges.push((start, end)),
+                self.last = (start, end);
             }
             if self.sack {
                 self.remember((start, end));
@@ -87,12 +96,32 @@ impl Reassembly {
             return;
         }
         self.next = self.next.max(end);
-        let reached = self.ranges.partition_point(|&(s, _)| s <= self.next);
+        let reached = self.before.partition_point(|&(s, _)| s <= self.next);
         if reached > 0 {
-            self.next = self.next.max(self.ranges[reached - 1].1);
-            self.ranges.drain(..reached);
+            self.next = self.next.max(self.before[reached - 1].1);
+            self.before.drain(..reached);
+        }
+        if self.before.is_empty() && self.last.0 <= self.next {
+            self.next = self.next.max(self.last.1);
+            self.last = NONE;
         }
         self.forget((0, self.next));
+    }
+
+    /// Merges bytes that begin before the last range ends with every range that they touch: the range that they are in then. There
+    /// are few, because a window is.
+    #[inline(never)]
+    fn merge(&mut self, mut start: u64, mut end: u64) -> (u64, u64) {
+        self.before.push(self.last);
+        let first = self.before.partition_point(|&(_, e)| e < start);
+        let last = self.before.partition_point(|&(s, _)| s <= end);
+        if first < last {
+            start = start.min(self.before[first].0);
+            end = end.max(self.before[last - 1].1);
+        }
+        self.before.splice(first..last, [(start, end)]);
+        self.last = self.before.pop().unwrap_or(NONE);
+        (start, end)
     }
 
     /// Puts a range in front of those that it does not cover.

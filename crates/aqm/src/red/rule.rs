@@ -156,6 +156,8 @@ impl RedRule {
         let idle = self.q_time.take().map(|q_time| now.since(q_time));
         self.avg = match (&mut self.shifts, idle) {
             (None, None) => (1.0 - self.w_q) * self.avg + self.w_q * q as f64,
+            // The link has fallen free at this very time: m is zero, and the power one.
+            (None, Some(Span::ZERO)) => self.avg,
             (None, Some(idle)) => {
                 let m = idle.0 as f64 / self.s.0 as f64;
                 self.avg * libm::pow(1.0 - self.w_q, m)

@@ -380,7 +380,7 @@ mod tests {
                 (seq..seq + u64::from(len)).for_each(|byte| seen[byte as usize] = true);
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
                 proptest::prop_assert_eq!(receiver.next, expected);
-                let ranges = receiver.gaps.iter().flat_map(|gaps| &gaps.ranges).collect::<Vec<_>>();
+                let ranges = receiver.gaps.iter().flat_map(|gaps| gaps.ranges()).collect::<Vec<_>>();
                 proptest::prop_assert!(ranges.windows(2).all(|w| w[0].1 < w[1].0));
                 let ack = acknowledgement(&receiver);
                 for (start, end) in ack.ranges() {
