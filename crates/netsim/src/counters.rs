@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.
 #[derive(Clone, Debug, Default)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct FlowTotals {
     /// Packets and bytes that its sender has sent.
     pub sent: [u64; 2],

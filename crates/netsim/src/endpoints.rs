@@ -200,10 +200,11 @@ impl Endpoints {
     #[inline(always)]
     pub fn port(&mut self) {
         let at = self.network.engine.port();
-        if let Some((place, time)) = self.network.advance_port() {
+        let sent = self.network.advance_port();
+        self.prefetch_sending(at, sent.map(|(_, time)| time));
+        if let Some((place, time)) = sent {
             self.will_arrive(place, time);
         }
-        self.prefetch_sending(at);
     }
 
     /// The packet whose turn it is has reached the next link of its path.

@@ -386,6 +386,18 @@ impl Engine {
         self.lanes[event as usize].get(places, &self.blocks)
     }
 
+    /// Fetches what the lane of these events has so many places on.
+    #[inline(always)]
+    pub fn prefetch(&self, event: PacketEvent, places: usize) {
+        self.lanes[event as usize].prefetch(places, &self.blocks);
+    }
+
+    /// The end of a connection that is looked at after so many others for its timer, if that is in the same turn.
+    #[must_use]
+    pub fn following_timer(&self, others: usize) -> Option<(u32, End)> {
+        self.timers.following(others)
+    }
+
     /// The next event of the wheel or for timers, if it comes before the first one elsewhere and no later than `until`.
     #[inline(never)]
     fn pop_aside(&mut self, first: u64, until: Time) -> Option<Event> {

@@ -41,6 +41,13 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         }
     }
 
+    /// Where a span like this one is counted in memory, if any has been: what is fetched ahead depends on it, nothing else.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, nanoseconds: u64) -> Option<&u8> {
+        self.counts.get(Self::bin(nanoseconds).wrapping_sub(self.first))
+    }
+
     /// Adds so many spans in a bin, be it kept or not.
     #[cold]
     fn add(&mut self, bin: usize, spans: u64) {

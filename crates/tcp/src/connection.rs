@@ -309,13 +309,13 @@ impl Connection {
         (next < time).then_some(next)
     }
 
-    /// Where the sending half of a papers' end begins in memory, if it has one at work: what is fetched ahead depends on it,
-    /// nothing else.
+    /// Where in memory that begins which a papers' end refers to and needs for a segment, if there is anything, and how many bytes
+    /// it takes: what is fetched ahead depends on it, nothing else.
     #[inline(always)]
     #[must_use]
-    pub fn half(&self) -> Option<&u64> {
+    pub fn behind(&self) -> Option<(&u64, usize)> {
         match self {
-            Connection::Papers(end) => end.at_work().map(papers::Sender::first),
+            Connection::Papers(end) => end.behind(),
             Connection::Linux(_) => None,
         }
     }

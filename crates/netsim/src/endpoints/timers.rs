@@ -9,9 +9,10 @@ use sluicegate_base::Time;
 impl Endpoints {
     /// Looks at ends whose timers may expire soon; most have been put off.
     pub fn look_at_timers(&mut self) {
-        let engine = &mut self.network.shared.engine;
-        engine.passed_over();
-        while let Some((at, end)) = engine.take_timer() {
+        self.network.shared.engine.passed_over();
+        while let Some((at, end)) = self.network.shared.engine.take_timer() {
+            self.prefetch_timers();
+            let engine = &mut self.network.shared.engine;
             let slot = self.slots.get(at);
             if slot.armed[end as usize] == engine.now() {
                 slot.armed[end as usize] = Time::NEVER;

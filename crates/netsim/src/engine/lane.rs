@@ -1,5 +1,6 @@
 //! Packets that wait for about the same time, each: entries in the order in which they come, in blocks that all lanes share.
 
+use prefetch_index::prefetch_index;
 use std::array;
 use std::mem::replace;
 
@@ -196,9 +197,9 @@ impl Lane {
         true
     }
 
-    /// The packet that has so many others, fewer than a block, between the first and itself, if there is one.
+    /// The place of the entry that has so many others, fewer than a block, between the first and itself, if there is one.
     #[inline(always)]
-    fn get(&self, places: usize, blocks: &Blocks) -> Option<u32> {
+    fn ahead(&self, places: usize, blocks: &Blocks) -> Option<usize> {
         let (block, mut place) = (self.first / BLOCK, self.first + 1 + places);
         if place / BLOCK != block {
             let [_, behind] = blocks.links[block];
@@ -208,7 +209,7 @@ impl Lane {
             place = behind as usize * BLOCK + place % BLOCK + 1;
         }
         let follows = place / BLOCK != self.end / BLOCK || place <= self.end;
-        follows.then(|| blocks.entries[place].packet)
+        follows.then_some(place)
     }
 
     /// Takes the first packet, which there must be.
@@ -247,15 +248,15 @@ pub struct Lanes {
     many: bool,
     /// Which lane has the first packet.
     first: usize,
-    /// Whether no lane but the first has any, which is so mostly.
-    alone: bool,
+    /// None from this one on has any; with few flows mostly none but the first.
+    used: usize,
 }
 
 impl Lanes {
     /// None, for the packets of few flows or of `many`.
     pub fn new(many: bool, blocks: &mut Blocks) -> Lanes {
         let lanes = array::from_fn(|at| Lane::new(if many || at < FEW { blocks.take(NONE) } else { 0 }));
-        Lanes { lanes, many, first: 0, alone: false }
+        Lanes { lanes, many, first: 0, used: 1 }
     }
 
     /// Adds a packet that comes last in the first lane, and not first of all. False, and nothing is done, if it does not.
@@ -273,7 +274,7 @@ impl Lanes {
     pub fn start(&mut self, entry: Entry) {
         let lane = &mut self.lanes[0];
         (lane.head, lane.last) = (entry, (entry.time, entry.owner));
-        (self.first, self.alone) = (0, true);
+        (self.first, self.used) = (0, 1);
     }
 
     /// As [`Lane::push`].
@@ -286,6 +287,7 @@ impl Lanes {
         if !self.lanes[at].push(entry, blocks) {
             return false;
         }
+        self.used = self.used.max(at + 1);
         self.find_first();
         true
     }
@@ -296,24 +298,13 @@ impl Lanes {
         (FEW..LANES).find(|at| self.lanes[*at].takes(entry)).unwrap_or(LANES - 1)
     }
 
-    #[inline(always)]
-    fn find_first(&mut self) {
-        if self.many {
-            return self.find_among_all();
-        }
-        self.find_among(FEW);
-    }
-
     #[inline(never)]
-    fn find_among_all(&mut self) {
-        self.find_among(LANES);
-    }
-
-    #[inline(always)]
-    fn find_among(&mut self, lanes: usize) {
+    fn find_first(&mut self) {
+        while self.used > 1 && self.lanes[self.used - 1].head.time == u64::MAX {
+            self.used -= 1;
+        }
         self.first = 0;
-        self.alone = self.lanes[1..lanes].iter().all(|lane| lane.head.time == u64::MAX);
-        for at in 1..lanes {
+        for at in 1..self.used {
             if self.lanes[at].head.precedes(&self.lanes[self.first].head) {
                 self.first = at;
             }
@@ -344,13 +335,21 @@ impl Lanes {
     /// The packet that has so many others, fewer than a block, between the first and itself in its lane, if there is one.
     #[inline(always)]
     pub fn get(&self, places: usize, blocks: &Blocks) -> Option<u32> {
-        self.lane().get(places, blocks)
+        self.lane().ahead(places, blocks).map(|place| blocks.entries[place].packet)
+    }
+
+    /// Fetches the entry of that packet.
+    #[inline(always)]
+    pub fn prefetch(&self, places: usize, blocks: &Blocks) {
+        if let Some(place) = self.lane().ahead(places, blocks) {
+            prefetch_index(&blocks.entries, place);
+        }
     }
 
     /// Takes the first packet, which there must be; beside it, the time of the next one; `u64::MAX` when there is none.
     #[inline(always)]
     pub fn pop(&mut self, blocks: &mut Blocks) -> (u32, u64) {
-        if self.alone {
+        if self.used == 1 {
             return (self.lanes[0].pop(blocks), self.lanes[0].head.time);
         }
         let packet = self.lanes[self.first].pop(blocks);

@@ -62,6 +62,11 @@ impl Timers {
         taken
     }
 
+    /// An end that [`take`](Timers::take) gives after so many others of the first turn, if there is one.
+    pub fn following(&self, others: usize) -> Option<(u32, End)> {
+        self.ends[(self.begins >> SHIFT) as usize % TURNS as usize].iter().nth_back(others).copied()
+    }
+
     fn find_next(&mut self, present: u64) {
         self.ends[(present % TURNS) as usize].shrink_to(KEPT);
         let waits = |turn: &u64| !self.ends[(turn % TURNS) as usize].is_empty();

@@ -377,6 +377,8 @@ impl PacketPool {
             Some(packet) => self.free = packet.next,
             None => return self.grow(),
         }
+        // With many flows the next one that is free may have been given up long ago.
+        self.prefetch(self.free);
         place
     }
 

@@ -378,11 +378,15 @@ impl End {
         self.sender.as_deref().or(self.waiting.as_deref())
     }
 
-    /// The same if it has ever had anything to do.
+    /// Where the sending half begins in memory if it has ever had anything to do, or else what has come beyond a gap, and how many
+    /// bytes that takes.
     #[inline(always)]
     #[must_use]
-    pub fn at_work(&self) -> Option<&Sender> {
-        self.sender.as_deref()
+    pub fn behind(&self) -> Option<(&u64, usize)> {
+        match &self.sender {
+            Some(sender) => Some((sender.first(), size_of::<Sender>())),
+            None => self.receiver.behind(),
+        }
     }
 
     /// Bytes of the other end's stream received in order.

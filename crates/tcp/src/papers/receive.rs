@@ -68,6 +68,13 @@ impl Receiver {
         self.predictable = false;
     }
 
+    /// Where what has come beyond a gap begins in memory, if anything has, and how many bytes of that most segments touch.
+    #[inline(always)]
+    #[must_use]
+    pub fn behind(&self) -> Option<(&u64, usize)> {
+        self.gaps.as_deref().map(|gaps| (&gaps.next, size_of::<u64>()))
+    }
+
     /// Bytes of the stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {

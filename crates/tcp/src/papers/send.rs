@@ -304,7 +304,13 @@ impl Sender {
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.jitter.as_ref().map_or(self.core.deadline, |jitter| jitter.release.min(self.core.deadline))
+        let deadline = self.core.deadline;
+        // Whoever waits is not predictable: what lies far behind is not looked at for each segment.
+        match &self.jitter {
+            _ if self.core.predictable => deadline,
+            None => deadline,
+            Some(jitter) => jitter.release.min(deadline),
+        }
     }
 
     /// The timeout as it stands.
