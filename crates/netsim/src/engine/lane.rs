@@ -248,7 +248,9 @@ pub struct Lanes {
     many: bool,
     /// Which lane has the first packet.
     first: usize,
-    /// None from this one on has any; with few flows mostly none but the first.
+    /// Whether no lane but the first has any, which is so mostly.
+    alone: bool,
+    /// Where all are used, none from this one on has any.
     used: usize,
 }
 
@@ -256,7 +258,7 @@ impl Lanes {
     /// None, for the packets of few flows or of `many`.
     pub fn new(many: bool, blocks: &mut Blocks) -> Lanes {
         let lanes = array::from_fn(|at| Lane::new(if many || at < FEW { blocks.take(NONE) } else { 0 }));
-        Lanes { lanes, many, first: 0, used: 1 }
+        Lanes { lanes, many, first: 0, alone: false, used: 1 }
     }
 
     /// Adds a packet that comes last in the first lane, and not first of all. False, and nothing is done, if it does not.
@@ -274,7 +276,7 @@ impl Lanes {
     pub fn start(&mut self, entry: Entry) {
         let lane = &mut self.lanes[0];
         (lane.head, lane.last) = (entry, (entry.time, entry.owner));
-        (self.first, self.used) = (0, 1);
+        (self.first, self.alone, self.used) = (0, true, 1);
     }
 
     /// As [`Lane::push`].
@@ -298,13 +300,28 @@ impl Lanes {
         (FEW..LANES).find(|at| self.lanes[*at].takes(entry)).unwrap_or(LANES - 1)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn find_first(&mut self) {
+        if self.many {
+            return self.find_among_used();
+        }
+        self.alone = self.lanes[1..FEW].iter().all(|lane| lane.head.time == u64::MAX);
+        self.find_among(FEW);
+    }
+
+    #[inline(never)]
+    fn find_among_used(&mut self) {
         while self.used > 1 && self.lanes[self.used - 1].head.time == u64::MAX {
             self.used -= 1;
         }
+        self.alone = self.used == 1;
+        self.find_among(self.used);
+    }
+
+    #[inline(always)]
+    fn find_among(&mut self, lanes: usize) {
         self.first = 0;
-        for at in 1..self.used {
+        for at in 1..lanes {
             if self.lanes[at].head.precedes(&self.lanes[self.first].head) {
                 self.first = at;
             }
@@ -349,7 +366,7 @@ impl Lanes {
     /// Takes the first packet, which there must be; beside it, the time of the next one; `u64::MAX` when there is none.
     #[inline(always)]
     pub fn pop(&mut self, blocks: &mut Blocks) -> (u32, u64) {
-        if self.used == 1 {
+        if self.alone {
             return (self.lanes[0].pop(blocks), self.lanes[0].head.time);
         }
         let packet = self.lanes[self.first].pop(blocks);
