@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import SMALL, Program
+from fifo import Fifo
 
 import sluicegate as sg
 from sluicegate import _core
@@ -24,23 +25,6 @@ from sluicegate.experiments import engine
 NETWORK = sg.dumbbell(rate="1 Mbit/s", delay="5 ms", queue=sg.Choke(min_th=10, max_th=30, limit=60))
 FLOWS = [sg.Tcp(2, window=20), sg.Udp(rate="1 Mbit/s")]
 SHORT = {"duration": "3 s", "warmup": "1 s"}
-
-
-class Fifo(sg.Aqm):
-    """First in, first out."""
-
-    def __init__(self, room: int = 20) -> None:
-        self.queue = sg.PacketQueue()
-        self.room = room
-
-    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
-        if len(self.queue) >= self.room:
-            ctx.drop(packet, "tail")
-        else:
-            self.queue.append(packet)
-
-    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
-        return self.queue.pop()
 
 
 # --- what is simulated -------------------------------------------------------------------------

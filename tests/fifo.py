@@ -1,0 +1,22 @@
+"""A discipline in a file of its own: a process that runs it loads neither pytest nor Matplotlib."""
+
+from __future__ import annotations
+
+import sluicegate as sg
+
+
+class Fifo(sg.Aqm):
+    """First in, first out."""
+
+    def __init__(self, room: int = 20) -> None:
+        self.queue = sg.PacketQueue()
+        self.room = room
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if len(self.queue) >= self.room:
+            ctx.drop(packet, "tail")
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        return self.queue.pop()
