@@ -1,4 +1,4 @@
-"""A discipline in a file of its own: a process that runs it loads neither pytest nor Matplotlib."""
+"""Disciplines in a file of their own: a process that runs one loads neither pytest nor Matplotlib."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ class Fifo(sg.Aqm):
 
     def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
         if len(self.queue) >= self.room:
+            ctx.drop(packet, "tail")
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        return self.queue.pop()
+
+
+class Tail(sg.Aqm):
+    """A class of one's own, given as it is."""
+
+    def __init__(self, *, limit: int = 50) -> None:
+        self.limit, self.queue = limit, sg.PacketQueue()
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if len(self.queue) >= self.limit:
             ctx.drop(packet, "tail")
         else:
             self.queue.append(packet)

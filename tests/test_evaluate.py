@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from browser import open_page
 from conftest import Program
+from fifo import Tail
 from tiny import contents
 
 import sluicegate as sg
@@ -224,22 +225,6 @@ def test_a_discipline_in_python_is_evaluated_wherever_it_stands(tmp_path: Path) 
     page = (tmp_path / "report-friendly-scheduling.html").read_text("utf-8")
     assert "as written" in page
     assert "max_p = 0.05" in page
-
-
-class Tail(sg.Aqm):
-    """A class of one's own, given as it is."""
-
-    def __init__(self, *, limit: int = 50) -> None:
-        self.limit, self.queue = limit, sg.PacketQueue()
-
-    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
-        if len(self.queue) >= self.limit:
-            ctx.drop(packet, "tail")
-        else:
-            self.queue.append(packet)
-
-    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
-        return self.queue.pop()
 
 
 def test_a_class_is_evaluated() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from conftest import Program
-from test_calling import FLOWS, NETWORK, SHORT, Fifo
+from fifo import Fifo
+from test_calling import FLOWS, NETWORK, SHORT
 
 import sluicegate as sg
 
