@@ -4,6 +4,7 @@
 //! The items counted are arrivals; most of them also depart.
 
 #[path = "../tests/driver/mod.rs"]
+#[allow(dead_code)] // it takes the packet alone
 mod driver;
 
 use divan::Bencher;
