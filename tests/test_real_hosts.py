@@ -11,9 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 from test_testbed import LATE, Stub
 
+import sluicegate as sg
 from sluicegate.live import access
 
 FILE = Path(__file__).parents[1] / "tools/real_hosts.py"
@@ -52,6 +54,19 @@ def test_simulations_are_what_is_simulated(place: int) -> None:
 
 def test_means_and_spreads_are_those_of_simulations() -> None:
     assert TOOL.jittered("flood", "red") == CELLS["flood", "red", None], "tools/real_hosts.py --simulations"
+
+
+@pytest.mark.parametrize(("given", "ticks"), [("", 8), (', clock_phase = "1 ms"', 1)])
+def test_hosts_with_one_clock_have_the_same_ticks(given: str, ticks: int) -> None:
+    """Openings that are lost go again at ticks of 4 ms."""
+    run = sg.simulate(
+        'network = { rate = "10 Mbit/s", delay = "5 ms", loss = 0.99999999 }\nqueue = { limit = 100 }\n'
+        f'flows = [{{ kind = "tcp", count = 8{given} }}]\nrun = {{ duration = "8 s", packets = 200 }}\n'
+    )
+    again = run.packets.filter(pl.col("event") == "arrival", pl.col("time_s").rank("ordinal").over("flow") > 1)
+    assert again["flow"].n_unique() == 8
+    phases = (again["time_s"] * 1e9).round().cast(pl.Int64) % 4_000_000
+    assert phases.n_unique() == ticks
 
 
 @pytest.fixture

@@ -45,8 +45,8 @@ DURATION_S, WARMUP_S = 28, 6
 JITTERS_US = range(110, 201, 10)
 """Packets of the simulations that real runs are compared with are late by up to so much."""
 PHASE_STEP_MS = 204.9
-"""By so much the clock of all hosts is ahead of what it was in the simulations before: the phase of ticks (4 ms), and of
-a wheel's buckets (32 and 256 ms), is drawn for each run of real hosts, too."""
+"""By so much the clock of all hosts is ahead of what it was in the simulation before. A run between real hosts, too,
+begins at any phase of the ticks (4 ms) and of the timer wheel's buckets (32 and 256 ms)."""
 TRIES = 3
 
 QUEUE = {"limit": 300, "min_th": 30, "max_th": 60}
@@ -124,8 +124,8 @@ columns, and the reason. Each such cell has one, and no other."""
 
 Values = dict[str, float]
 Cell = dict[str, Any]
-"""Of a mix, a discipline and a seed: the values of a `simulation` as other commands make it and of the `real` run, and of the
-latter `kernel`, the share of packets that were more than 1 ms `late`, and whether it `kept_up`. Without a seed: the
+"""Of a mix, a discipline and a seed: the values of a `simulation` as other commands make it and of the `real` run, and
+of the latter `kernel`, the share of packets that were more than 1 ms `late`, and whether it `kept_up`. Without a seed: the
 `mean` of simulations with lateness over all seeds, and the standard deviation of those of one seed (`spread`). What a
 group without packets lacks is not there."""
 
@@ -318,8 +318,8 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
     if late:
         yield f"The machine did not keep up in {len(late)} of {len(runs)} runs: {'; '.join(late)}."
     yield (
-        "\nAs `compare --live` does, the measurement kept processors awake: packets of real hosts left 1 µs late in the "
-        "median. All hosts run in one kernel, so their timers expire at the same ticks. In the column *simulation* all "
+        "\nAs `compare --live` does, the measurement kept processors awake: packets of real hosts left 1 µs late in "
+        "the median. All hosts run in one kernel, so their timers expire at the same ticks. In the column *simulation* all "
         "hosts share a clock, too (`clock_phase`), and packets are late by a random time of up to "
         f"{JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of {len(JITTERS_US)} such simulations "
         "for each seed, each with another phase. Other commands simulate hosts with a clock each, and packets that are "

@@ -1952,6 +1952,9 @@ class Tcp(Declared, role="flows"):
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
+        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
+            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
+            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2068,6 +2071,7 @@ class Tcp(Declared, role="flows"):
     initial_rto: str | None = None
     syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
+    clock_phase: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
     ecn: bool | None = None
@@ -2169,6 +2173,9 @@ class Telnet(Declared, role="flows"):
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
+        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
+            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
+            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2291,6 +2298,7 @@ class Telnet(Declared, role="flows"):
     initial_rto: str | None = None
     syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
+    clock_phase: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
     ecn: bool | None = None
@@ -2397,6 +2405,9 @@ class Http(Declared, role="flows"):
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
+        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
+            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
+            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2521,6 +2532,7 @@ class Http(Declared, role="flows"):
     initial_rto: str | None = None
     syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
+    clock_phase: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
     ecn: bool | None = None
@@ -2626,6 +2638,9 @@ class Connections(Declared, role="flows"):
             tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
             CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
+        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
+            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
+            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
             hosts). (default: as the profile says; none of linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2749,6 +2764,7 @@ class Connections(Declared, role="flows"):
     initial_rto: str | None = None
     syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
+    clock_phase: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
     ecn: bool | None = None
