@@ -125,9 +125,9 @@ columns, and the reason. Each such cell has one, and no other."""
 Values = dict[str, float]
 Cell = dict[str, Any]
 """Of a mix, a discipline and a seed: the values of a `simulation` as other commands make it and of the `real` run, and
-of the latter `kernel`, the share of packets that were more than 1 ms `late`, and whether it `kept_up`. Without a seed: the
-`mean` of simulations with lateness over all seeds, and the standard deviation of those of one seed (`spread`). What a
-group without packets lacks is not there."""
+of the latter `kernel`, the share of packets that were more than 1 ms `late`, and whether it `kept_up`. Without a seed:
+the `mean` of simulations as on one machine over all seeds, and the standard deviation of those of one seed (`spread`).
+What a group without packets lacks is not there."""
 
 Key = tuple[str, str, int | None]
 KEYS: list[Key] = [(mix, name, seed) for mix in MIXES for name in DISCIPLINES for seed in (*MIXES[mix].seeds, None)]
@@ -319,8 +319,8 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
         yield f"The machine did not keep up in {len(late)} of {len(runs)} runs: {'; '.join(late)}."
     yield (
         "\nAs `compare --live` does, the measurement kept processors awake: packets of real hosts left 1 µs late in "
-        "the median. All hosts run in one kernel, so their timers expire at the same ticks. In the column *simulation* all "
-        "hosts share a clock, too (`clock_phase`), and packets are late by a random time of up to "
+        "the median. All hosts run in one kernel, so their timers expire at the same ticks. In the column *simulation* "
+        "all hosts share a clock, too (`clock_phase`), and packets are late by a random time of up to "
         f"{JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of {len(JITTERS_US)} such simulations "
         "for each seed, each with another phase. Other commands simulate hosts with a clock each, and packets that are "
         "not late. If that changes a result significantly, a line below the tables gives their result."

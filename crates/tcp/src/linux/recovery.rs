@@ -78,6 +78,7 @@ impl Sender {
     }
 
     /// Losses that the acknowledgement shows (tcp_identify_packet_loss).
+    #[inline(always)]
     fn identify_losses(&mut self, seen: &mut Seen) {
         if self.queue.is_empty() {
             return;

@@ -40,6 +40,14 @@ impl<T> Ring<T> {
         (number.wrapping_sub(self.first) & NUMBERS) as usize
     }
 
+    /// The item with this number, which there must be.
+    #[inline(always)]
+    pub fn of(&mut self, number: u32) -> &mut T {
+        // Numbers follow one another as places do.
+        let place = number as usize & self.places.len().wrapping_sub(1);
+        &mut self.places[place]
+    }
+
     /// An item, if there is one.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&T> {
@@ -125,6 +133,7 @@ mod tests {
                 }
                 prop_assert_eq!(ring.range(0).copied().collect::<Vec<_>>(), queue.iter().map(|it| it.0).collect::<Vec<_>>());
                 prop_assert!(queue.iter().enumerate().all(|(index, it)| ring.index(it.1) == index));
+                prop_assert!(queue.iter().all(|it| *ring.of(it.1) == it.0));
                 prop_assert!(ring.get(queue.len()).is_none());
             }
         }

@@ -70,7 +70,7 @@ impl Sender {
     }
 
     /// A packet is reported (tcp_sacktag_one).
-    #[inline]
+    #[inline(always)]
     fn on_reported(&mut self, index: usize, seen: &mut Seen) {
         let packet = self.queue.at(index);
         if packet.has(Packet::SACKED) || packet.end() <= self.window.una {

@@ -1,6 +1,7 @@
 //! The order of sending (tsorted_sent_queue). While no packet was sent again it is that of the stream.
 
 use super::{NOBODY, Packet, Queue};
+use core::mem::replace;
 
 impl Queue {
     /// The packet sent first of those that may be lost. What is lost and before it leaves the order.
@@ -31,15 +32,15 @@ impl Queue {
 
     /// A packet is in the order of sending from now on, the last.
     pub(super) fn order_last(&mut self, index: usize) {
-        let (number, before) = (self.packets.number(index), self.marks.last_sent);
+        let (number, marks) = (self.packets.number(index), &mut *self.marks);
+        let before = replace(&mut marks.last_sent, number);
         let packet = &mut self.packets[index];
         (packet.earlier, packet.later) = (before, NOBODY);
         packet.tags |= Packet::ORDERED;
-        match self.index(before) {
-            Some(before) => self.packets[before].later = number,
-            None => self.marks.first_sent = number,
+        match before {
+            NOBODY => marks.first_sent = number,
+            _ => self.packets.of(before).later = number,
         }
-        self.marks.last_sent = number;
     }
 
     /// The first packet of the stream is the first in the order.
@@ -82,13 +83,13 @@ impl Queue {
     #[inline(never)]
     fn unlink(&mut self, index: usize) {
         let Packet { earlier, later, .. } = self.packets[index];
-        match self.index(earlier) {
-            Some(earlier) => self.packets[earlier].later = later,
-            None => self.marks.first_sent = later,
+        match earlier {
+            NOBODY => self.marks.first_sent = later,
+            _ => self.packets.of(earlier).later = later,
         }
-        match self.index(later) {
-            Some(later) => self.packets[later].earlier = earlier,
-            None => self.marks.last_sent = earlier,
+        match later {
+            NOBODY => self.marks.last_sent = earlier,
+            _ => self.packets.of(later).earlier = earlier,
         }
     }
 }
