@@ -112,7 +112,7 @@ def test_files_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
         put(tmp_path / folder, pings(trip), "ping.txt")
     logs = [tmp_path / folder / "ping.txt" for folder in "ab"]
     said = from_measurements(merged(read(logs), readings(("down", 80e6, False), ("up", 8e6, False)))).said
-    assert f"not used, others are better: {logs[1]} (round trip 19 ms)" in said
+    assert f"not used, for a more precise source exists: {logs[1]} (round trip 19 ms)" in said
 
 
 def test_a_log_under_load_waits_beyond_the_least_of_all_logs(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_a_better_number_contradicts_is_not_printed(tmp_path: Path) -> None
     assert 'limit = "380 ms"' in done.text
     assert [each for each in done.said if "waiting" in each] == [
         "waiting under load, up: 380 ms, from f (said)",
-        "not used, others are better: upload.txt (round trip 343 ms, waiting 56.4 ms)",
+        "not used, for a more precise source exists: upload.txt (round trip 343 ms, waiting 56.4 ms)",
     ]
     longer = readings(("queue", 500.0, True))
     assert 'limit = "500 ms"' in from_measurements(merged(longer, rates)).text, "at least: more than that of all ways"
@@ -258,7 +258,7 @@ def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
         ("64 bytes from 192.0.2.1: time=1.2.3 ms", "1.2.3 ms: must be a number"),
         ("64 bytes from 192.0.2.1: time=1,234.5 ms", "1,234.5 ms: must be a number"),
         ("nothing", "is no capture, and no result of"),
-        ("{", "is JSON that is cut or damaged: line 1"),
+        ("{", "is JSON that is incomplete or damaged: line 1"),
         (
             "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: se",
             "ping got no answer, or the log is cut",
@@ -406,7 +406,7 @@ def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program
     assert "waiting under load, down: at least 102 ms, from download.txt" in both
     assert "waiting under load, up: at least 264 ms, from upload.txt" in both
     mixed = sluicegate(*given, "download.txt", "upload.txt", "-o", "mixed.toml").stdout
-    assert "not used, others are better: download.txt (round trip 100 ms, waiting 102 ms)" in mixed
+    assert "not used, for a more precise source exists: download.txt (round trip 100 ms, waiting 102 ms)" in mixed
     one = sluicegate(*given, "--ping-down", "upload.txt", "--ping-up", "upload.txt", "-o", "one.toml").stdout
     assert "load, down: at least 264 ms, from upload.txt" in one
     assert "load, up: at least 264 ms, from upload.txt" in one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -156,16 +157,21 @@ def by_hand(
 ) -> Measured:
     """What is given by hand, the rate of each direction and round trips as texts, and the readings of files; `loaded`:
     as `measurements.read` takes them."""
+    from .._core import ScenarioError
     from ..learning import measurements
     from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
-    from ..quantities import quantity
+    from ..quantities import NUMBER, mistyped, quantity
 
     numbers: dict[str, float] = {}
     for key, text in given.items():
         if text is not None:
             name = {QUEUE_DOWN: "rtt-down", QUEUE_UP: "rtt-up"}.get(key, key)
             rate = key in (DOWN, UP)
-            value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
+            try:
+                value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
+            except ScenarioError as error:
+                own = f"{text.strip()} {'Mbit/s' if rate else 'ms'}" if re.fullmatch(NUMBER, text.strip()) else text
+                raise Refusal(f"{error}{mistyped(own)}") from None
             numbers[key] = float(value) if rate else value / 1e6
     done = measurements.read(files, numbers.get(RTT), loaded)
     for key in (QUEUE_DOWN, QUEUE_UP):

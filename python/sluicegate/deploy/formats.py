@@ -110,7 +110,7 @@ def sections(done: Deployment) -> tuple[dict[str, list[tuple[str, dict[str, str]
     for text in done.lines:
         if text.startswith("ip ") or " ingress" in text[:60] or " action mirred " in text:
             raise Undeployable(
-                "networkd cannot lead what comes in into an ifb device: name the interface to the home, --lan NAME"
+                "networkd cannot redirect incoming traffic to an ifb device: name the interface to the home, --lan NAME"
             )
         line = parse(text)
         section = HTB_CLASS if line.of_class and line.kind == "htb" else NETWORKD.get(line.kind)
@@ -183,6 +183,8 @@ def openwrt(done: Deployment) -> str:
         rates.append(in_base_unit(_rate(shaper.value("bandwidth") or shaper.value("rate"))))
         queues.append((lines[-1], shaper))
     (up, shaper), (down, _) = queues
+    if "'" in up.dev:
+        raise Undeployable(f"{up.dev}: OpenWrt's uci quotes words with ', so that a name cannot have it")
     if down.dev[:4] != "ifb4":  # another place, where other values hold, such as nat
         raise Undeployable("OpenWrt's SQM makes an ifb device for the download itself: leave out --lan")
     if up.kind not in SCRIPTS:

@@ -203,7 +203,9 @@ class Recommendation(ResultObject):
                 continue
             if self.deployable(label):
                 said = "" if self._held(label) else ": the queue is in the modem"
-                lines.append(f"  as deployed, under {label}: {tried.text(self.line.margin.little)}{said}")
+                lines.append(
+                    f"  as deployed, 99 % of packets wait under {label}: {tried.text(self.line.margin.little)}{said}"
+                )
         return lines
 
     def late(self, label: str) -> list[str]:
@@ -282,7 +284,9 @@ class Recommendation(ResultObject):
             less, slow = self.line.slower.increases_ns[0]
             later += f", and {increase_text(slow)} ({grade(slow)}) if the line is {100 * less:g} % slower"
             later += " than the file says"
-        return [f"Latency under load: today {now}, with {label} {later}."]
+        price = [] if self.line is None or self.line.margin is None else self.line.margin.price()
+        worse = "No better than today: l" if self.no_gain(label) else "L"
+        return [f"{worse}atency under load: today {now}, with {label} {later}.", *price]
 
     def load(self) -> list[tuple[str, str]]:
         """Latency under load of an access line today and with the best disciplines, each in words."""

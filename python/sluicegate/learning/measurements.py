@@ -25,7 +25,7 @@ import statistics
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,7 @@ class Measured:
 
     readings: list[Reading]
     shapers: list[Shaper]
+    remarks: list[str] = field(default_factory=list)
 
     def of(self, quantity: str) -> list[Reading]:
         """The readings of one quantity."""
@@ -147,6 +148,11 @@ def read(
     least = min([each.least for each in pings] + ([] if idle_ms is None else [idle_ms]), default=0.0)
     for each in pings:
         done.readings.append(Reading(RTT, each.least, each.file, LEAST_OF_PING))
+        option = {QUEUE_DOWN: "--ping-down", QUEUE_UP: "--ping-up"}.get(each.waiting)
+        if option is not None and each.longest - least < STANDING_MS:
+            loads = [one.file for one in pings if one.waiting == QUEUE and one.waits(least)]
+            swapped = f"; {loads[0]} does: are they swapped?" if loads else ""
+            done.remarks.append(f"{each.file} was given as {option}, but shows no load{swapped}")
         if each.longest - least > LEAST_WAIT_MS:
             said = "the longest of ping less the least" + ("" if each.least == least else " of all logs")
             alone = not each.waits(least)
@@ -186,7 +192,7 @@ def _read(path: Path, name: str) -> Found:
                 raise _core.ScenarioError(f"{path}: {why}") from None
         if text.lstrip()[:1] in ("{", "["):
             raise _core.ScenarioError(
-                f"{path}: is JSON that is cut or damaged: line {error.lineno}, {error.msg}"
+                f"{path}: is JSON that is incomplete or damaged: line {error.lineno}, {error.msg}"
             ) from None
         raise _core.ScenarioError(
             f"{path}: is no capture, and no result of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc or networkQuality -c"
@@ -209,6 +215,7 @@ def _read(path: Path, name: str) -> Found:
 FOR_PEOPLE = (
     (re.compile(r"^Connecting to host |^\[ *ID\] Interval", re.M), "is iperf3's text for people: run it with -J"),
     (re.compile(r"^qdisc \w+ ", re.M), "is tc's text for people: run tc -s -j qdisc"),
+    (re.compile(r"^\[network\]", re.M), "is a scenario already: `sluicegate recommend` takes it"),
 )
 """Outputs that are not read, and what to run instead."""
 
