@@ -388,7 +388,7 @@ def test_further_seeds_of_what_is_close_are_none_of_those_that_ran(office: Path)
     assert done.comparison.summary["further_seeds"] == {key: list(range(2, 8)) for key in ("drop_tail", "codel")}
     assert done.comparison.mean("codel", "utilisation")["seeds"] == 8
     page = done.html()
-    assert page.count("2 seeds, 8 of drop_tail, codel") >= 2, "above the page and beside its tables"
+    assert page.count("2 seeds, 8 seeds of drop_tail, codel") >= 2, "above the page and beside its tables"
     assert "Further seeds of codel" in page
 
 

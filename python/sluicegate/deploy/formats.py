@@ -210,7 +210,8 @@ def openwrt(done: Deployment) -> str:
 def networkmanager(done: Deployment) -> str:
     """A script for NetworkManager's dispatcher, which runs the lines whenever the interface comes up."""
     dev = shlex.quote(parse(next(line for line in done.lines if line.startswith("tc "))).dev)
-    text = f'#!/bin/sh\n# /etc/NetworkManager/dispatcher.d/50-sluicegate, with mode 755\n[ "$1" = {dev} ] || exit 0\n'
+    text = f"#!/bin/sh\n# /etc/NetworkManager/dispatcher.d/50-sluicegate, with mode 755\n# {REPLACED}\n"
+    text += f'[ "$1" = {dev} ] || exit 0\n'
     text += '[ "$2" = up ] || exit 0\n' + "".join(f"{line} 2>/dev/null\n" for line in undo(done.lines))
     return text + "set -e\n" + done.text()
 
@@ -221,13 +222,16 @@ def systemd(done: Deployment) -> str:
     took = undo(done.lines)
     name = f"sluicegate-{dev}.service"
     said = f"# /etc/systemd/system/{name}; then: systemctl daemon-reload && systemctl enable --now {name}\n"
-    said += f"# to undo it: systemctl disable --now {name}\n"
+    said += f"# to undo it: systemctl disable --now {name}, then remove the file\n# {REPLACED}\n"
     return (
         said
         + units.unit(f"Queues of {dev}", dev, [*(f"-{line}" for line in took), *done.lines], took)
         + _remarks(done, [])
     )
 
+
+REPLACED = "first it deletes the queues that the interface has, whoever made them"
+"""What is said of files that can run twice."""
 
 FORMATS: dict[str, Callable[[Deployment], str]] = {
     "tc": Deployment.text, "networkd": networkd, "nixos": nixos, "openwrt": openwrt, "networkmanager": networkmanager,
