@@ -243,7 +243,8 @@ def print_recommendation(
     whole, gain = everything or done.line is None, done.gain()
     if gain:
         gain += [*filter(None, [today]), "The commands are at the end."]
-    print_lines([" ".join([verdict, *gain])])
+    worse = bool(done.no_gain(done.recommended()[0]))
+    print_lines([" ".join([*gain, verdict] if worse else [verdict, *gain])])
     if done.assumed and not whole:
         print_lines([f"ranked by {len(done.goals)} goals, assumed because you state none: {bounds(done)}; --all lists "
                      "them, the disciplines that were not run, and the rates that were tried"])  # fmt: skip
@@ -421,8 +422,9 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
     from ..traffic.paths import REVERSE
 
     if done.access is None and REVERSE in done.comparison.summary["scenario"]["network"]:
+        system = {"freebsd": " --freebsd", "linux-bpf": " --bpf"}.get(done.system or "", "")
         print("no commands, for the line has two directions: --wan NAME gives those of both, on Linux; "
-              f"`sluicegate tc {file}` with --link bottleneck or --link reverse those of one")  # fmt: skip
+              f"`sluicegate tc {file}{system}` with --link bottleneck or --link reverse those of one")  # fmt: skip
         return
     named = NAMED[done.system or "linux"]
     failed = []

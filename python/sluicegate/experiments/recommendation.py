@@ -285,7 +285,7 @@ class Recommendation(ResultObject):
             later += f", and {increase_text(slow)} ({grade(slow)}) if the line is {100 * less:g} % slower"
             later += " than the file says"
         price = [] if self.line is None or self.line.margin is None else self.line.margin.price()
-        worse = "No better than today: l" if self.no_gain(label) else "L"
+        worse = "Worse than today: l" if self.no_gain(label) else "L"
         return [f"{worse}atency under load: today {now}, with {label} {later}.", *price]
 
     def load(self) -> list[tuple[str, str]]:
