@@ -412,7 +412,7 @@ def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program
     assert "load, up: at least 264 ms, from upload.txt" in one
     idle = sluicegate(*given, "-o", "idle.toml").stdout
     assert "under load" not in idle.replace("ping during a transfer", "")
-    assert "at least 6 ms, from idle.txt (the longest of ping less the least); idle lines wait as long" in idle
+    assert "at least 6 ms, from idle.txt (the maximum of ping minus the minimum); idle lines wait as long" in idle
     assert "not known: queue.drop_tail.limit, 20 ms to 1000 ms: " in idle
     again = sluicegate(*given, "-o", "idle.toml")
     assert (again.returncode, again.stderr) == (2, "error: idle.toml: is there already; name another file with -o\n")
@@ -454,7 +454,7 @@ def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_pa
         "learn", "ping.txt", "--down", "93 Mbit/s", "--up", "18 Mbit/s", "--rtt-up", "340 ms", "-o", "l.toml"
     )
     assert done.returncode == 0, done.stderr
-    assert "round trip without load: 18.2 ms, from ping.txt (the least of ping)" in done.stdout
+    assert "round trip without load: 18.2 ms, from ping.txt (the minimum of ping)" in done.stdout
     assert "waiting under load, up: 322 ms, from the 340 ms that you gave" in done.stdout
     assert sluicegate("check", "l.toml").returncode == 0
 

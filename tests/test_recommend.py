@@ -179,7 +179,7 @@ def test_goals_are_assumed_for_those_who_ask_for_little_and_none_for_a_flood(adv
     ]
     assert advised.among_equals == ["flood delay least within 5 % or 1 ms", "less state about flows"]
     voip, flood = advised.notes
-    assert voip == "voip: by name a call or a game: little loss and delay are assumed to be wanted"
+    assert voip == "voip: taken for a call or a game by name: little loss and delay are assumed to be wanted"
     assert flood.startswith("flood: no goal")
 
 

@@ -226,9 +226,9 @@ class Recommendation(ResultObject):
         return self._tuned_up.get(label)
 
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
-        """The commands that deploy a discipline as it was run: of an access line in both directions, unless `dev` is
-        given, else on the first link under study. `dev`, `system`: default what was asked for, else Linux. Raises
-        `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
+        """The commands that deploy a discipline as it was run: of an access line in both directions, else on the first
+        link under study. `dev`, `system`: default what was asked for, else Linux. Raises
+        `sluicegate.deploy.Undeployable` where that has none, and for one `dev` of two directions, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system in TC:
             found = access_line.lines(resolved, self.access)

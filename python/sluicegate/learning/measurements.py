@@ -35,7 +35,7 @@ from ..design.access_line import DATA, PACKET, ip_rate
 UDP_HEADERS = 28
 """Bytes of the headers of a datagram."""
 
-GIVEN, LEAST_OF_PING = "given", "the least of ping"
+GIVEN, LEAST_OF_PING = "given", "the minimum of ping"
 """Of readings: what stands for the file where a person gave it by hand, and how a round trip follows from `ping`."""
 
 DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", "queue up", "queue"
@@ -154,7 +154,7 @@ def read(
             swapped = f"; {loads[0]} does: are they swapped?" if loads else ""
             done.remarks.append(f"{each.file} was given as {option}, but shows no load{swapped}")
         if each.longest - least > LEAST_WAIT_MS:
-            said = "the longest of ping less the least" + ("" if each.least == least else " of all logs")
+            said = "the maximum of ping minus the minimum" + ("" if each.least == least else " of all logs")
             alone = not each.waits(least)
             done.readings.append(
                 Reading(each.waiting, each.longest - least, each.file, said, at_least=True, alone=alone)
