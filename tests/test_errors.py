@@ -243,7 +243,9 @@ def test_a_summary_of_somebody_elses_is_not_replaced(sluicegate: Program, small:
             shutil.rmtree(out)
 
 
-def test_every_command_replaces_what_it_wrote_and_nothing_of_another_kind(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+def test_every_command_replaces_what_it_wrote_and_nothing_of_another_kind(
+    sluicegate: Program, small: Path, tmp_path: Path
+) -> None:
     short = ["--set", "run.duration=3 s", "-q"]
     commands = [
         ["run", "small.toml", *short],

@@ -164,12 +164,13 @@ def recommend(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scenario.ScenarioWarning)
             resolved = scenario.resolve(file, stated)
-        if line is None:
+        two_ways = REVERSE in resolved["network"]
+        if two_ways and line is None:
             try:
                 find_link(resolved, None)
             except Undeployable as error:
                 raise Refusal(f"{file}: {error}") from None
-        elif REVERSE in resolved["network"]:
+        elif two_ways and line is not None:
             for doubt in doubts_of(resolved, line):
                 print(f"warning: {doubt}", file=sys.stderr)
 

@@ -105,7 +105,6 @@ def tc(
         warnings.filterwarnings("ignore", "queue.bandwidth: not given", scenario.TrapWarning)
     resolved = scenario.check(file, sets=stated)
     try:
-        place = find_link(resolved, access.DOWN if line is not None else link)
         if line is not None:
             done = access.lines(resolved, line).remarked(chosen)
         elif bpf:
@@ -116,6 +115,7 @@ def tc(
         else:
             done = linux.lines(resolved, dev, link, Position(multiqueue=cake_mq))
         text = formats.FORMATS[form](done)
+        place = find_link(resolved, access.DOWN if line is not None else link)
     except Undeployable as error:
         raise Refusal(f"{file}: {error}") from None
     for doubt in [] if line is None else access.doubts(resolved, line):
