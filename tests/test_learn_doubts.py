@@ -74,3 +74,15 @@ def test_long_times_have_no_exponent(sluicegate: Program, tmp_path: Path) -> Non
 def test_what_was_probably_meant_is_named(typed: str, meant: str) -> None:
     assert meant in mistyped(typed)
     assert mistyped("87 parsec") == mistyped("much") == ""
+
+
+def test_without_a_file_measurements_become_a_scenario_on_standard_output(sluicegate: Program, tmp_path: Path) -> None:
+    """As of `new home`; captures may need files beside it."""
+    printed = sluicegate("learn", *LINE, "--rtt", "1 ms")
+    sluicegate("learn", *LINE, "--rtt", "1 ms", "-o", "line.toml")
+    assert printed.stdout == (tmp_path / "line.toml").read_text("utf-8")
+    assert printed.stderr.startswith("warning: a round trip of 1 ms is short for a DSL line")
+    capture = str(Path(__file__).parent / "captures/dumbbell.pcap")
+    answer = sluicegate("learn", capture)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "say where to write the scenario" in answer.stderr

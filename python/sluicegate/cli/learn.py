@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,16 +32,21 @@ sluicegate learn --down "93 Mbit/s" --up "18 Mbit/s" --rtt "19 ms" --rtt-up "340
 )
 @answers
 def learn(
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here, and files it needs next to it."),
-    ],
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
             help="Captures, pcap or pcapng, from before and behind the queue, in both directions if you have them; or "
             "results of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc, networkQuality -c.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Write the scenario here, and files it needs next to it. [of measurements alone: standard output]",
         ),
     ] = None,
     inside: Annotated[
@@ -117,6 +123,11 @@ def learn(
                 raise Refusal(f"{name} is of captures: leave it out")
         told = from_measurements(measured, access=access or "docsis")
         check_scenario(told.text)
+        if out is None:
+            for remark in told.remarks:
+                print(f"warning: {remark}", file=sys.stderr)
+            print(told.text, end="")
+            return
         with staged_file(out) as staged:
             staged.write_text(told.text, "utf-8")
         if not quiet:
@@ -124,6 +135,8 @@ def learn(
             print_unknown(told.unknown, told.remarks)
             print(f"written: {out}")
         return
+    if out is None:
+        raise Refusal("say where to write the scenario, and files it needs next to it: -o FILE")
     if disciplines is not None and not (check or report):
         raise Refusal("--disciplines: give --check or --report, too")
     listed = [each.label for each in choices(disciplines)] if disciplines else []
