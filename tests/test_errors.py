@@ -243,7 +243,9 @@ def test_a_summary_of_somebody_elses_is_not_replaced(sluicegate: Program, small:
             shutil.rmtree(out)
 
 
-def test_every_command_replaces_what_every_command_wrote(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+def test_every_command_replaces_what_it_wrote_and_nothing_of_another_kind(
+    sluicegate: Program, small: Path, tmp_path: Path
+) -> None:
     short = ["--set", "run.duration=3 s", "-q"]
     commands = [
         ["run", "small.toml", *short],
@@ -252,9 +254,16 @@ def test_every_command_replaces_what_every_command_wrote(sluicegate: Program, sm
         ["replay", str(Path(__file__).parent / "captures/dumbbell.pcap"), "--rate", "1 Mbit/s", "-q"],
         ["theory", "choke", "--tcp", "32", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "100 ms", "-q"],
     ]
-    for words in (*commands, commands[0]):
-        done = sluicegate(*words, "-o", "out")
-        assert (done.returncode, done.stderr) == (0, ""), words
+    for words in commands:
+        for _ in range(2):
+            done = sluicegate(*words, "-o", words[0])
+            assert (done.returncode, done.stderr) == (0, ""), words
+        for other in commands:
+            if other is not words and (tmp_path / other[0]).exists():
+                done = sluicegate(*words, "-o", other[0])
+                assert done.returncode == 2, (words, other)
+                assert done.stderr.startswith(f"error: {tmp_path / other[0]}: holds a"), (words, other)
+                assert done.stderr.endswith("is to be written: write elsewhere, or remove it\n")
 
 
 def test_a_key_that_does_nothing_is_warned_of_unless_quiet(sluicegate: Program, small: Path) -> None:

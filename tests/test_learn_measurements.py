@@ -112,7 +112,7 @@ def test_files_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
         put(tmp_path / folder, pings(trip), "ping.txt")
     logs = [tmp_path / folder / "ping.txt" for folder in "ab"]
     said = from_measurements(merged(read(logs), readings(("down", 80e6, False), ("up", 8e6, False)))).said
-    assert f"not used, others are better: {logs[1]} (round trip 19 ms)" in said
+    assert f"not used, for a more precise source exists: {logs[1]} (round trip 19 ms)" in said
 
 
 def test_a_log_under_load_waits_beyond_the_least_of_all_logs(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_a_better_number_contradicts_is_not_printed(tmp_path: Path) -> None
     assert 'limit = "380 ms"' in done.text
     assert [each for each in done.said if "waiting" in each] == [
         "waiting under load, up: 380 ms, from f (said)",
-        "not used, others are better: upload.txt (round trip 343 ms, waiting 56.4 ms)",
+        "not used, for a more precise source exists: upload.txt (round trip 343 ms, waiting 56.4 ms)",
     ]
     longer = readings(("queue", 500.0, True))
     assert 'limit = "500 ms"' in from_measurements(merged(longer, rates)).text, "at least: more than that of all ways"
@@ -406,13 +406,13 @@ def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program
     assert "waiting under load, down: at least 102 ms, from download.txt" in both
     assert "waiting under load, up: at least 264 ms, from upload.txt" in both
     mixed = sluicegate(*given, "download.txt", "upload.txt", "-o", "mixed.toml").stdout
-    assert "not used, others are better: download.txt (round trip 100 ms, waiting 102 ms)" in mixed
+    assert "not used, for a more precise source exists: download.txt (round trip 100 ms, waiting 102 ms)" in mixed
     one = sluicegate(*given, "--ping-down", "upload.txt", "--ping-up", "upload.txt", "-o", "one.toml").stdout
     assert "load, down: at least 264 ms, from upload.txt" in one
     assert "load, up: at least 264 ms, from upload.txt" in one
     idle = sluicegate(*given, "-o", "idle.toml").stdout
     assert "under load" not in idle.replace("ping during a transfer", "")
-    assert "at least 6 ms, from idle.txt (ping's longest time minus the shortest); idle lines wait as long" in idle
+    assert "at least 6 ms, from idle.txt (the maximum of ping minus the minimum); idle lines wait as long" in idle
     assert "not known: queue.drop_tail.limit, 20 ms to 1000 ms: " in idle
     again = sluicegate(*given, "-o", "idle.toml")
     assert (again.returncode, again.stderr) == (2, "error: idle.toml: is there already; name another file with -o\n")
@@ -454,7 +454,7 @@ def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_pa
         "learn", "ping.txt", "--down", "93 Mbit/s", "--up", "18 Mbit/s", "--rtt-up", "340 ms", "-o", "l.toml"
     )
     assert done.returncode == 0, done.stderr
-    assert "round trip without load: 18.2 ms, from ping.txt (ping's shortest time)" in done.stdout
+    assert "round trip without load: 18.2 ms, from ping.txt (the minimum of ping)" in done.stdout
     assert "waiting under load, up: 322 ms, from the 340 ms that you gave" in done.stdout
     assert sluicegate("check", "l.toml").returncode == 0
 

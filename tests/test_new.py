@@ -46,6 +46,25 @@ def test_the_round_trip_without_load_is_the_one_that_was_measured(access: str) -
     assert ways["game down"] + ways["game up"] == pytest.approx(30e6, abs=0.5e6)
 
 
+def test_a_kind_of_line_has_its_usual_names_too_and_its_framing_fits_its_rates(sluicegate: Program) -> None:
+    def made(access: str, down: str, up: str) -> tuple[str, str]:
+        answer = sluicegate("new", "home", "--down", down, "--up", up, "--rtt", "20 ms", "--access", access)
+        return sg.check(answer.stdout)["network"]["cells"], answer.stderr
+
+    assert sg.access_line(up="9 Mbit/s", down="90 Mbit/s", access="dsl") == sg.access_line(
+        up="9 Mbit/s", down="90 Mbit/s", access="vdsl"
+    )
+    assert made("vdsl", "14 Mbit/s", "0.9 Mbit/s") == ("ptm", "")
+    assert made("adsl", "14 Mbit/s", "0.9 Mbit/s") == ("atm", "")
+    assert made("cable", "90 Mbit/s", "9 Mbit/s") == made("docsis", "90 Mbit/s", "9 Mbit/s") == ("none", "")
+    for rates in (("14 Mbit/s", "4 Mbit/s"), ("50 Mbit/s", "2 Mbit/s")):
+        cells, told = made("dsl", *rates)
+        assert (cells, "if it is, --access adsl" in told) == ("ptm", True)
+    assert made("dsl", "50 Mbit/s", "10 Mbit/s") == ("ptm", "")
+    assert pytest.approx(16.91, abs=0.01) == 14 * 1500 / 1448 * 33 * 53 / 1500
+    assert 'rate = "16.91 Mbit/s"' in sluicegate("new", "home", "--down", "14 Mbit/s", "--up", "1 Mbit/s", "--access", "adsl").stdout  # noqa: E501 # fmt: skip
+
+
 def test_what_is_measured_cannot_be_less_than_grants_take() -> None:
     with pytest.raises(sg.ScenarioError, match=r"^rtt = 2 ms: must be at least 3 ms, what pings of docsis wait for"):
         sg.access_line(down="100 Mbit/s", up="20 Mbit/s", rtt="2 ms")
@@ -119,8 +138,16 @@ def test_calls_are_voice_where_video_would_take_most_of_the_line() -> None:
         (["home", "--access", "lte"], "--up: say the rate of the upload"),
         (["home", "--down", "100 Mbit/s", "--up", "20"], "--up = 20: must be a rate with its unit"),
         (["home", *RATES, "-o", "nodir/home.toml"], "nodir/home.toml: there is no folder nodir; make it, or name"),
-        (["home", *RATES, "--access", "dls"], '--access = "dls": must be dsl, docsis, fibre, lte or satellite'),
+        (
+            ["home", *RATES, "--access", "dls"],
+            '--access = "dls": must be vdsl, adsl, docsis, fibre, lte, satellite, dsl or cable',
+        ),
         (["home", "--down", "100", "--up", "1 Mbit/s"], "must be a rate with its unit"),
+        (["home", "--down", "87", "--up", "1 Mbit/s"], 'did you mean "87 Mbit/s"?'),
+        (["home", "--down", "87,5 Mbit/s", "--up", "1 Mbit/s"], 'did you mean "87.5 Mbit/s"?'),
+        (["home", "--down", "87 mbit/s", "--up", "1 Mbit/s"], 'did you mean "87 Mbit/s"?'),
+        (["home", "--down", "87 MB/s", "--up", "1 Mbit/s"], 'B/s are bytes: 8 times as many bits, "696 Mbit/s"'),
+        (["home", *RATES, "--rtt", "18"], 'did you mean "18 ms"?'),
         (["home", *RATES, "--rtt", "0 ms"], "rtt"),
         (["home", *RATES, "--users", "-1"], "users = -1: must be at least 0"),
         (

@@ -179,7 +179,7 @@ def test_goals_are_assumed_for_those_who_ask_for_little_and_none_for_a_flood(adv
     ]
     assert advised.among_equals == ["flood delay least within 5 % or 1 ms", "less state about flows"]
     voip, flood = advised.notes
-    assert voip == "voip: by name a call or a game: little loss and delay are assumed to be wanted"
+    assert voip == "voip: taken for a call or a game by name: little loss and delay are assumed to be wanted"
     assert flood.startswith("flood: no goal")
 
 
@@ -388,7 +388,7 @@ def test_further_seeds_of_what_is_close_are_none_of_those_that_ran(office: Path)
     assert done.comparison.summary["further_seeds"] == {key: list(range(2, 8)) for key in ("drop_tail", "codel")}
     assert done.comparison.mean("codel", "utilisation")["seeds"] == 8
     page = done.html()
-    assert page.count("2 seeds, 8 of drop_tail, codel") >= 2, "above the page and beside its tables"
+    assert page.count("2 seeds, 8 seeds of drop_tail, codel") >= 2, "above the page and beside its tables"
     assert "Further seeds of codel" in page
 
 

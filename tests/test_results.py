@@ -225,3 +225,24 @@ def test_the_summary_goes_first_and_comes_last(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "rename", lambda path, to: (order.append(path.name), rename(path, to))[1])
     write_two(tmp_path, "new")
     assert (order[0], order[-1]) == ("summary.json", "summary.json")
+
+
+def test_results_of_another_kind_are_not_mixed_into_a_folder(tmp_path: Path) -> None:
+    """A page of one beside the tables of the other would belong to neither."""
+    run = sg.run("unresponsive", sets={"run.duration": "2 s", "run.warmup": "1 s"})
+    run.write(tmp_path / "run")
+    run.write(tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    compared = sg.compare("unresponsive", disciplines="drop_tail", seeds=1, duration="2 s", warmup="1 s")
+    told = r"holds a run \(groups.parquet\), and a comparison is to be written: write elsewhere, or remove it"
+    with pytest.raises(FileExistsError, match=told):
+        compared.write(tmp_path / "run")
+    with pytest.raises(FileExistsError, match=told):  # before anything runs
+        sg.compare("unresponsive", disciplines="drop_tail", seeds=1, out=tmp_path / "run")
+    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    compared.write(tmp_path / "compared")
+    with pytest.raises(FileExistsError, match="holds a comparison"):
+        run.write(tmp_path / "compared")
+    (tmp_path / "compared" / "recommendation.json").write_text("{}")
+    compared.write(tmp_path / "compared")
+    assert not (tmp_path / "compared" / "recommendation.json").exists(), "of another comparison"

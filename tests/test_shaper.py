@@ -70,7 +70,9 @@ def test_what_is_deployed_is_what_was_simulated() -> None:
     [cake] = [line for line in up.lines if " cake " in line]
     assert "cake bandwidth 9500kbit " in cake
     assert " overhead 18 mpu 64 egress" in cake
-    assert up.title.startswith("upload (link reverse_shaper): 9500 kbit/s, 95 % of the line's 10 Mbit/s")
+    assert up.title.startswith(
+        "upload (link reverse_shaper): 9500 kbit/s with headers and framing, 95 % of the line's 10 Mbit/s"
+    )
     [htb] = [line for line in down.lines if " htb rate " in line]
     assert " rate 47500kbit burst 9000 cburst 9000 " in htb
     assert " overhead 4 mpu 64" in htb
@@ -80,12 +82,11 @@ def test_what_is_deployed_is_what_was_simulated() -> None:
 
 
 def test_a_shaper_of_one_direction_is_the_one_that_is_deployed(sluicegate: Program) -> None:
-    done = sluicegate(
-        "tc", "cable", "--set", "network.shaper.rate=95 %", "--set", "queue.discipline=cake", "--dev", "x"
-    )
+    asked = ["tc", "cable", "--set", "network.shaper.rate=95 %", "--set", "queue.discipline=cake", "--dev", "x"]
+    done = sluicegate(*asked, "--link", "bottleneck")
     assert "cake bandwidth 95Mbit" in done.stdout
     assert " ingress" in done.stdout
-    assert "only one direction: the link shaper, 95 Mbit/s" in done.stdout
+    assert "with --link shaper (95 Mbit/s) or --link reverse (10 Mbit/s)" in sluicegate(*asked).stderr
 
 
 def test_a_comparison_chooses_the_discipline_of_the_shaper() -> None:

@@ -27,6 +27,12 @@ OURS = ({"version", "scenario"}, {"version", "replay"}, {"version", "suite"}, {"
 """Keys by which the files of `LAST` are known as Sluicegate's: of a run, comparison or sweep; of a replay; of an
 evaluation; of a theory; of each check."""
 
+KINDS = {
+    "totals.parquet": "a sweep", "comparison.parquet": "a comparison", "cells.parquet": "an envelope",
+    "curve.parquet": "a theory", "groups.parquet": "a run", "flows.parquet": "a replay",
+}  # fmt: skip
+"""Of what a folder holds the results, by the first of these files that is in it."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing itself. Python does not say which file it was writing."""
 
@@ -91,6 +97,8 @@ def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:
     """
     target = Path(directory).absolute()
     _writable(target)
+    names = list(names)
+    _check_kind(target, names)
     for name in names:
         _check_type(target / name, is_folder=name.endswith("/"))
         _check_ours(target / name)
@@ -150,6 +158,16 @@ def _check_ours(place: Path) -> None:
         raise FileExistsError(errno.EEXIST, rule, str(place))
 
 
+def _check_kind(target: Path, names: Iterable[str]) -> None:
+    """Results that are there, and of which some would stay beside others, must be of the same kind."""
+    there = next((name for name in KINDS if (target / name).is_file()), None)
+    given = set(names)
+    new = next((name for name in KINDS if name in given), None)
+    if there and new and there != new and (target / LAST[-1]).is_file():
+        rule = f"holds {KINDS[there]} ({there}), and {KINDS[new]} is to be written: write elsewhere, or remove it"
+        raise FileExistsError(errno.EEXIST, rule, str(target))
+
+
 def _is_ours(place: Path) -> bool:
     try:
         found = json.loads(place.read_bytes())
@@ -167,6 +185,7 @@ def _publish(folder: Path, target: Path, old: Path, absent: Iterable[str] = ()) 
         folder.rename(target)
         return
     names = [path.relative_to(folder) for path in sorted(folder.rglob("*"))]
+    _check_kind(target, map(str, names))
     for name in names:
         _check_type(target / name, is_folder=(folder / name).is_dir())
         _check_ours(target / name)

@@ -51,6 +51,16 @@ def wrapped(label: str, width: int) -> str:
             lines.append("")
         lines[-1] += piece
     return "\n".join(lines)
+def mistyped(given: str) -> str:
+    """The end of a message about a rate or a time that is none: what was probably meant, if that is known."""
+    found = re.fullmatch(r"\s*(\d+)(?:[.,](\d+))?\s*(\D*?)\s*", given)
+    if found is None:
+        return ""
+    number, unit = found[1] + (f".{found[2]}" if found[2] else ""), found[3]
+    if unit[-3:] == "B/s":
+        return f'; B/s are bytes: 8 times as many bits, "{8 * float(number):g} {unit[:-3]}bit/s"'
+    known = next((each for each in UNITS if each.lower() == unit.lower()), None)
+    return "" if known is None else f'; did you mean "{number} {known}"?'
 
 
 def toml_text(value: object) -> str:

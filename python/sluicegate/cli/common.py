@@ -247,13 +247,17 @@ def key_values(given: Sequence[str] | None, option: str, example: str) -> list[t
     return pairs
 
 
+ADDRESS = re.compile(r"\d+(\.\d+){3}")
+"""An address of IPv4, which no interface is called by."""
+
+
 def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue: bool = False) -> Access | None:
     """The interfaces of --wan and --lan; None without. Raises `Refusal`."""
     from ..deploy import Access, Undeployable
 
     for option, name in (("--wan", wan), ("--lan", lan)):
-        if name == "NAME":  # copied from what a command or the manual prints
-            raise Refusal(f"{option} NAME: say the interface's own name; on the router `ip route get 9.9.9.9` prints "
+        if name in ("NAME", "DEV") or (name and ADDRESS.fullmatch(name)):  # copied from what a command or page prints
+            raise Refusal(f"{option} {name}: say the interface's own name; on the router `ip route get 9.9.9.9` prints "
                           "the one to the internet after dev, and `ip address` all of them")  # fmt: skip
     if wan is None:
         if lan is not None:
@@ -291,16 +295,21 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+UNIT = re.compile(r"(\d) (?=(?:%|[nµum]?s|[kMG]?bit/s|k?B|packets)(?!\w))")
+"""A number before its unit, from which no line break parts it."""
+
+
 def print_lines(lines: Iterable[str]) -> None:
     """Print sentences, on a terminal broken between words; what continues a line stands two columns further in."""
     width = terminal_width()
     for line in lines:
+        line = UNIT.sub("\\1\N{NO-BREAK SPACE}", line)
         indent = line[: len(line) - len(line.lstrip())] + "  "
         broken = [] if width is None else textwrap.wrap(
             line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
             drop_whitespace=True,
         )  # fmt: skip
-        print("\n".join(broken or [line]))
+        print("\n".join(broken or [line]).replace("\N{NO-BREAK SPACE}", " "))
 
 
 def wide(column: Sequence[str]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,16 +32,21 @@ sluicegate learn --down "93 Mbit/s" --up "18 Mbit/s" --rtt "19 ms" --rtt-up "340
 )
 @answers
 def learn(
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--out", metavar="FILE", help="Write the scenario here, and files it needs next to it."),
-    ],
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
             help="Captures, pcap or pcapng, from before and behind the queue, in both directions if you have them; or "
             "results of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc, networkQuality -c.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Write the scenario here, and files it needs next to it. [of measurements alone: standard output]",
         ),
     ] = None,
     inside: Annotated[
@@ -117,6 +124,11 @@ def learn(
                 raise Refusal(f"{name} is of captures: leave it out")
         told = from_measurements(measured, access=access or "docsis")
         check_scenario(told.text)
+        if out is None:
+            for remark in told.remarks:
+                print(f"warning: {remark}", file=sys.stderr)
+            print(told.text, end="")
+            return
         with staged_file(out) as staged:
             staged.write_text(told.text, "utf-8")
         if not quiet:
@@ -124,6 +136,8 @@ def learn(
             print_unknown(told.unknown, told.remarks)
             print(f"written: {out}")
         return
+    if out is None:
+        raise Refusal("say where to write the scenario, and files it needs next to it: -o FILE")
     if disciplines is not None and not (check or report):
         raise Refusal("--disciplines: give --check or --report, too")
     listed = [each.label for each in choices(disciplines)] if disciplines else []
@@ -157,16 +171,21 @@ def by_hand(
 ) -> Measured:
     """What is given by hand, the rate of each direction and round trips as texts, and the readings of files; `loaded`:
     as `measurements.read` takes them."""
+    from .._core import ScenarioError
     from ..learning import measurements
     from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
-    from ..quantities import quantity
+    from ..quantities import NUMBER, mistyped, quantity
 
     numbers: dict[str, float] = {}
     for key, text in given.items():
         if text is not None:
             name = {QUEUE_DOWN: "rtt-down", QUEUE_UP: "rtt-up"}.get(key, key)
             rate = key in (DOWN, UP)
-            value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
+            try:
+                value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
+            except ScenarioError as error:
+                own = f"{text.strip()} {'Mbit/s' if rate else 'ms'}" if re.fullmatch(NUMBER, text.strip()) else text
+                raise Refusal(f"{error}{mistyped(own)}") from None
             numbers[key] = float(value) if rate else value / 1e6
     done = measurements.read(files, numbers.get(RTT), loaded)
     for key in (QUEUE_DOWN, QUEUE_UP):

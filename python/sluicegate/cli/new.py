@@ -47,7 +47,9 @@ def new(
     rtt_up: Annotated[str | None, typer.Option(metavar="TIME", help="Round trip during a long upload.")] = None,
     access: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="Kind of line: dsl, docsis, fibre, lte or satellite. [docsis]"),
+        typer.Option(
+            metavar="KIND", help="Kind of line: vdsl (dsl), adsl, docsis (cable), fibre, lte or satellite. [docsis]"
+        ),
     ] = None,
     users: Annotated[int | None, typer.Option(metavar="N", help="People who browse and download. [4]")] = None,
     calls: Annotated[
@@ -65,7 +67,7 @@ def new(
     also carries headers and framing. Without options on a terminal, the command asks for all values.
     """
     from .._core import ScenarioError
-    from ..design.access_line import ACCESS
+    from ..design.access_line import ACCESS, SAME, kind_of
     from ..io import staged_file
     from ..learning.line import from_measurements
     from ..learning.measurements import DOWN, QUEUE_DOWN, QUEUE_UP, RTT, UP
@@ -83,9 +85,11 @@ def new(
     check_new(out)
     defaults = {"users": 4, "calls": 2, "games": 1, "uploads": 1}
     if all(value is None for value in (access, *given.values(), *counts.values())) and sys.stdin.isatty():
-        access = kind = typer.prompt(
-            f"What line is it ({', '.join(ACCESS)})", default="docsis", err=True, value_proc=one_of(ACCESS)
+        known = [*ACCESS, *SAME]
+        access = typer.prompt(
+            f"What line is it ({', '.join(known)})", default="docsis", err=True, value_proc=one_of(known)
         )
+        kind = kind_of(access)
         for key in (DOWN, UP):
             usual = ACCESS[kind].mean if key == DOWN else None
             given[key] = typer.prompt(
@@ -115,8 +119,10 @@ def new(
             counts[name] = typer.prompt(asked[name], default=defaults[name], err=True, value_proc=count_from(fewest))
         out = out or typer.prompt("File", default="home.toml", err=True, value_proc=new_file)
     kind = access or "docsis"
+    known_kind = ACCESS.get(SAME.get(kind, kind))
+    mean = None if known_kind is None else known_kind.mean
     for name in ("down", "up"):
-        if given[name] is None and not (name == "down" and kind in ACCESS and ACCESS[kind].mean):
+        if given[name] is None and not (name == "down" and mean):
             raise Refusal(f'--{name}: say the rate of the {name}load, such as --{name} "{HINTS[name]}"')
     numbers = {name: defaults[name] if count is None else count for name, count in counts.items()}
     try:
@@ -132,7 +138,8 @@ def new(
         Path(target).write_text(done.text, "utf-8")
     print(
         f"{out}: written; its rates come from speed tests, which seldom reach the contract's rates\n"
-        f"next: sluicegate run {out}\n"
+        + "it is taken for a cable line, docsis: --access names another kind\n" * (access is None)
+        + f"next: sluicegate run {out}\n"
         f"then: sluicegate recommend {out} --deployable linux --wan NAME\n"
         "NAME: the router's interface to the internet; `ip route get 9.9.9.9` on the router prints it after dev"
     )

@@ -58,6 +58,9 @@ REMEMBERED = "what they remember of flows"
 AGAIN, AGAIN_SEEDS = 4, 3
 """How many of the disciplines, the best first, and seeds are run with other values of what is not known."""
 
+WANTED = "little loss and delay are assumed to be wanted"
+"""How a note ends that says no more than that calls and games have goals."""
+
 LONG_S = 10.0
 """Processor time, in seconds, from which on it is said what is run."""
 
@@ -134,11 +137,14 @@ def recommend(
     its evidence, the mean over seeds and its 95 % interval. If disciplines are equal within intervals and tolerances,
     the next goal decides, then the delay of groups without a goal, then less state. The commands that deploy the best
     discipline follow."""
-    from ..deploy.target import Undeployable, interface
+    from .. import scenario
+    from ..deploy.access import doubts as doubts_of
+    from ..deploy.target import Undeployable, find_link, interface
     from ..experiments import recommend as recommendation
     from ..experiments.eligible import STATES, SYSTEMS, TC
     from ..learning.unknown import answers as answers_for
-    from ..learning.unknown import unknowns
+    from ..learning.unknown import half_measured, unknowns
+    from ..traffic.paths import REVERSE
 
     if deployable not in (None, *SYSTEMS):
         raise Refusal(f"--deployable {deployable}: must be {', '.join(SYSTEMS)}")
@@ -154,6 +160,19 @@ def recommend(
     except Undeployable as error:
         raise Refusal(str(error)) from None
     stated = parse_sets(sets)
+    if line is not None or deployable in TC:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", scenario.ScenarioWarning)
+            resolved = scenario.resolve(file, stated)
+        two_ways = REVERSE in resolved["network"]
+        if two_ways and line is None:
+            try:
+                find_link(resolved, None)
+            except Undeployable as error:
+                raise Refusal(f"{file}: {error}") from None
+        elif two_ways and line is not None:
+            for doubt in doubts_of(resolved, line):
+                print(f"warning: {doubt}", file=sys.stderr)
 
     asked: dict[str, Any] = {"goals": goal, "deployable": deployable, "state": state, "jobs": jobs, "dev": dev}
     asked |= {"envelopes": envelopes}
@@ -180,9 +199,8 @@ def recommend(
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
     elif not quiet:
-        print_recommendation(done, out, everything, file, stated)
-        for sentence in depends:
-            print_lines([f"{sentence}; compared were {', '.join(among)}"])
+        doubts = [f"{sentence}; compared were {', '.join(among)}" for sentence in depends]
+        print_recommendation(done, out, everything, file, stated, half_measured(open_ends), doubts)
 
 
 def announce(
@@ -213,21 +231,32 @@ def announce(
 
 
 def print_recommendation(
-    done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]]
-) -> None:
-    """Print the verdict, goals, ranking, evidence, and how to deploy the best."""
+    done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]],
+    today: str, doubts: Sequence[str],
+) -> None:  # fmt: skip
+    """Print the verdict, goals, ranking, evidence, and how to deploy the best. `today`: what is said of latency today.
+    `doubts`: of the answer. Of an access line what a person need not know to deploy is only printed with
+    `everything`."""
     from ..experiments.compare_page import more as more_seeds
     from ..experiments.ranking import LESS_STATE
 
     verdict, *more = conclusion(done)
-    print_lines([
-        " ".join([verdict, *done.gain(), *(["The commands are at the end."] if done.gain() else [])]),
-        "goals, assumed because you state none:" if done.assumed else "goals:",
-        *(f"  {number}  {goal.text}" for number, goal in enumerate(done.goals, 1)),
-        *(f"  {line}" for line in meanings(done)),
-        *([f"among equals: {', '.join(done.among_equals)}"] if done.among_equals != [LESS_STATE] else []),
-        *(f"  {note}" for note in done.notes),
-    ])  # fmt: skip
+    whole, gain = everything or done.line is None, done.gain()
+    if gain:
+        gain += [*filter(None, [today]), "The commands are at the end."]
+    worse = bool(done.no_gain(done.recommended()[0]))
+    print_lines([" ".join([*gain, verdict] if worse else [verdict, *gain])])
+    if done.assumed and not whole:
+        print_lines([f"ranked by {len(done.goals)} goals, assumed because you state none: {bounds(done)}; --all lists "
+                     "them, the disciplines that were not run, and the rates that were tried"])  # fmt: skip
+    else:
+        print_lines([
+            "goals, assumed because you state none:" if done.assumed else "goals:",
+            *(f"  {number}  {goal.text}" for number, goal in enumerate(done.goals, 1)),
+            *(f"  {line}" for line in meanings(done)),
+            *([f"among equals: {', '.join(done.among_equals)}"] if done.among_equals != [LESS_STATE] else []),
+        ])  # fmt: skip
+    print_lines(f"  {note}" for note in done.notes if whole or not note.endswith(WANTED))
     seeds = len(done.comparison.summary["seeds"])
     spread = spread_text(seeds)
     count = len(done.ranking)
@@ -238,7 +267,7 @@ def print_recommendation(
     told = telling(done, shown)
     for header, rows in tables(done, shown, told):
         print_table(header, rows, whole=True)
-    print_lines([*below_tables(done, shown, told, everything), *more, *of_the_line(done)])
+    print_lines([*below_tables(done, shown, told, everything), *more, *of_the_line(done, whole), *doubts])
     print_deployment(done, file, sets)
     if out is not None:
         print(f"results in {out}")
@@ -248,19 +277,20 @@ def below_tables(
     done: Recommendation, shown: Sequence[Ranked], told: Sequence[int], everything: bool
 ) -> Iterator[str]:  # fmt: skip
     """What is said of the tables: which goals they leave out, what their words mean, and what was not run."""
-    if all_keep := [str(number) for number in range(1, len(done.goals) + 1) if number - 1 not in told]:
+    whole = everything or done.line is None
+    if whole and (all_keep := [str(number) for number in range(1, len(done.goals) + 1) if number - 1 not in told]):
         yield f"kept by all of these: goal{'s' * (len(all_keep) > 1)} {', '.join(all_keep)}"
     if shown[-1].behind:
         yield "behind by: why a discipline ranks below the one before"
     if any(done.goals[number].bound is not None for number in told):
         yield "yes: the goal is kept; no: it is not; ?: the interval contains the bound"
-    if done.line is not None and done.line.shapers:
-        yield "all of them run in shapers; the line without shapers is today's, under responsiveness"
+    if everything and done.line is not None and done.line.shapers:
+        yield "all of them were simulated with shapers; today's line, under responsiveness, without"
     if hidden := len(done.ranking) - len(shown):
         yield f"{hidden} more rank lower; --all shows them"
-    if len(done.left_out) > FEW and not everything:
+    if len(done.left_out) > FEW and not everything and whole:
         yield f"{len(done.left_out)} not run; --all says why"
-    elif done.left_out:
+    elif done.left_out and (whole or len(done.left_out) <= FEW):
         yield f"{len(done.left_out)} not run:"
         reasons: dict[str, list[str]] = {}
         for label, why in done.left_out.items():
@@ -268,8 +298,8 @@ def below_tables(
         yield from (f"  {', '.join(labels)}: {why}" for why, labels in reasons.items())
 
 
-def of_the_line(done: Recommendation) -> Iterator[str]:
-    """What is said of an access line: its responsiveness, and the shapers."""
+def of_the_line(done: Recommendation, whole: bool) -> Iterator[str]:
+    """What is said of an access line: its responsiveness, and the shapers; `whole`: each rate that was tried, too."""
     plain = [label for label, name in done.comparison.names.items() if name == "drop_tail" and done.line is None]
     for number, line in enumerate(responsiveness_lines(done.comparison, list(dict.fromkeys([*plain, *done.best()])))):
         yield line
@@ -277,7 +307,7 @@ def of_the_line(done: Recommendation) -> Iterator[str]:
             yield f"  today: {done.line.today}"
     yield from done.no_gain(done.recommended()[0])
     if done.line is not None:
-        yield from done.line.text(done.evidence())
+        yield from done.line.text(done.evidence(), whole)
 
 
 MEANINGS = {
@@ -299,17 +329,21 @@ MEANINGS = {
 
 def meanings(done: Recommendation) -> list[str]:
     """What the quantities of the goals are, and why the goals that were assumed have these bounds."""
-    from ..experiments.assumed import EASY_DELAY_NS, EASY_LOSS, FAIR_PART
-
     used = {"utilisation" if of_a_rate(goal) else goal.metric.word for goal in done.goals}
     said = "; ".join(words for word, words in MEANINGS.items() if word in used)
+    return [*filter(None, [said]), *([f"the bounds: {bounds(done)}"] if done.assumed else [])]
+
+
+def bounds(done: Recommendation) -> str:
+    """Why the goals that were assumed have these bounds."""
+    from ..experiments.assumed import EASY_DELAY_NS, EASY_LOSS, FAIR_PART
+
     ways = {
         round((goal.bound - EASY_DELAY_NS) / 1e6) for goal in done.goals if goal.bound and goal.metric.word == "p99"
     }
     alone = f", which takes {' or '.join(f'{each} ms' for each in sorted(ways))}" if ways else ""
-    why = (f"the bounds: calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more "
-           f"than without load{alone}; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
-    return [*filter(None, [said]), *([why] if done.assumed else [])]
+    return (f"calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more than "
+            f"without load{alone}; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
 
 
 def of_a_rate(goal: Goal) -> bool:
@@ -386,7 +420,13 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
     """Print the commands for the first of the best that has some, with what will differ, or why there are none."""
     from ..deploy import Undeployable
     from ..experiments.eligible import NAMED
+    from ..traffic.paths import REVERSE
 
+    if done.access is None and REVERSE in done.comparison.summary["scenario"]["network"]:
+        system = {"freebsd": " --freebsd", "linux-bpf": " --bpf"}.get(done.system or "", "")
+        print("no commands, for the line has two directions: --wan NAME gives those of both, on Linux; "
+              f"`sluicegate tc {file}{system}` with --link bottleneck or --link reverse those of one")  # fmt: skip
+        return
     named = NAMED[done.system or "linux"]
     failed = []
     for label in done.recommended():
@@ -407,10 +447,11 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             from ..deploy import formats
 
             known = [f"--format {name}" for name in formats.fitting(found) if name != "tc"]
-            print(f"the same with all remarks, or as a router's own file with {' or '.join(known)}:")
+            print(f"the same with all remarks; as a router's own file with {' or '.join(known)}:")
             print(f"  {command}{' --format openwrt' * (done.system == 'openwrt')}")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
-            print(f"for the commands of {' or '.join(others)}: --disciplines {others[0]}")
+            more = {each: done.command(each, file, sets) or f"--disciplines {each}" for each in others}
+            print("\n".join(f"for the commands of {each}: {words}" for each, words in more.items()))
         return
     for label, chosen, why in failed:
         print_chosen(label, chosen, done.chosen_up(label))

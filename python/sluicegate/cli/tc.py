@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -100,6 +101,8 @@ def tc(
     stated, chosen = parse_sets(sets), list[str]()
     if line is not None:
         stated, chosen = suited.completed(file, stated, shapers(line.part(access.DOWN), line.part(REVERSE)))
+        # A cake whose bandwidth is not given has that of its shaper in the line.
+        warnings.filterwarnings("ignore", "queue.bandwidth: not given", scenario.TrapWarning)
     resolved = scenario.check(file, sets=stated)
     try:
         if line is not None:
@@ -112,9 +115,11 @@ def tc(
         else:
             done = linux.lines(resolved, dev, link, Position(multiqueue=cake_mq))
         text = formats.FORMATS[form](done)
-        place = find_link(resolved, link)
+        place = find_link(resolved, access.DOWN if line is not None else link)
     except Undeployable as error:
         raise Refusal(f"{file}: {error}") from None
+    for doubt in [] if line is None else access.doubts(resolved, line):
+        print(f"warning: {doubt}", file=sys.stderr)
     if line is not None and resolved["queue"]["discipline"] == "drop_tail":
         print("warning: drop_tail serves packets as the modem does: calls still wait behind transfers. "
               "--set queue.discipline=cake, or fq_codel, keeps that short", file=sys.stderr)  # fmt: skip

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..quantities import duration, rate_text
+from ..design.access_line import doubts as doubts_of
+from ..design.access_line import speed_test
+from ..quantities import duration, in_base_unit, rate_text
 from ..traffic.paths import REVERSE, links, queue_at
 from . import linux
 from .plan import FASTER, UNDO, undo
@@ -25,6 +27,8 @@ MARGIN = 0.05
 """How far below the rate of the line a shaper stays, so that the queue forms in it and not in the modem: of the 5 to
 10 % that manuals of routers name (OpenWrt, SQM) the less, for framing is counted by itself here."""
 
+MUCH = 0.3
+"""A larger margin is hardly meant: below 70 % of a line's rate `recommend` tries none."""
 
 ONE_WAY = "an access line has two directions: say in [network.reverse] the rate of its upload"
 
@@ -48,6 +52,8 @@ class Access:
         """Raises Undeployable."""
         for name in filter(None, (self.wan, self.lan)):
             interface(name)
+            if name == "lo":
+                raise Undeployable("lo: leads to this host alone; name the interface to the network")
         if self.lan == self.wan:
             raise Undeployable(f"{self.wan}: one interface cannot be both sides of a router")
         if self.multiqueue and self.lan is None:
@@ -102,6 +108,22 @@ def lines(resolved: Mapping[str, Any], access: Access) -> Deployment:
     )  # fmt: skip
 
 
+def doubts(resolved: Mapping[str, Any], access: Access) -> list[str]:
+    """What is said of numbers that an access line hardly has, and of an interface that is hardly its own, before its
+    queues are deployed."""
+    ways = {each.name: each for each in links(resolved)}
+    rates = {"down": float(ways[DOWN].rate_bps), "up": float(ways[REVERSE].rate_bps)}
+    said = doubts_of(rates, {"round trip": 2 * in_base_unit(resolved["network"]["delay"]) / 1e6})
+    for margin in dict.fromkeys(each for each in (access.margin, access.margin_up) if each is not None):
+        if margin > MUCH:
+            less = f"; did you mean {100 * (1 - margin):g} %?" if margin > 0.5 else ""
+            said.append(f"a margin of {100 * margin:g} % leaves {100 * (1 - margin):g} % of the line's rate{less}")
+    if access.wan.startswith("br"):
+        said.append(f"{access.wan}: is a bridge by its name, as those to the home are; --wan is the interface to the "
+                    "internet")  # fmt: skip
+    return said
+
+
 def _position(access: Access, link: str, nat: bool) -> Position:
     return Position(nat=nat, behind=link == DOWN, part=access.part(link), multiqueue=access.multiqueue)
 
@@ -115,7 +137,8 @@ def _direction(
     way = "upload" if link == REVERSE else "download"
     shown = rate_text(line.rate_bps, whole=True)
     part = round(100 * place.rate / line.rate_bps, 1) if place.shaper else 100 * position.part
-    rate = f"{place.shown_rate}, {part:g} % of the line's {shown}"
+    rate = f"{place.shown_rate} with headers and framing, {part:g} % of the line's {shown}; a speed test will show "
+    rate += f"about {rate_text(speed_test(place.rate, place.framing.on_wire))}"
     where = f"leaves by {dev}" + (f", which is fed with what comes in by {access.wan}" if dev != access.lan and
                                   link != REVERSE else "")  # fmt: skip
     remarks = [each for each in found.remarks if not each.endswith(UNDO)]  # one remark undoes both directions

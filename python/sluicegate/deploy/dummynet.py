@@ -12,7 +12,7 @@ from typing import Any
 
 from ..quantities import rate_text
 from ..traffic.paths import Framing, queue_at
-from .target import Deployment, Link, Undeployable, Values, find_link, framing_text, interface, one_way, refusal
+from .target import Deployment, Link, Undeployable, Values, find_link, framing_text, interface, refusal
 
 __all__ = ["Deployment", "Undeployable", "deployable", "lines"]
 
@@ -216,7 +216,6 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
         raise Undeployable(
             f"a rate of {pipe.link.shown_rate}: dummynet keeps rates in 31 bits, {rate_text(MOST_RATE)} at most"
         )
-    pipe.say(one_way(resolved, link), bool(one_way(resolved, link)))
     values = Values(queue_at(resolved, pipe.link.name))
     if not deployable(values.discipline):
         raise refusal(values.discipline, "dummynet", list(WRITERS), NEAREST)

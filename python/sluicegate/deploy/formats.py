@@ -110,7 +110,7 @@ def sections(done: Deployment) -> tuple[dict[str, list[tuple[str, dict[str, str]
     for text in done.lines:
         if text.startswith("ip ") or " ingress" in text[:60] or " action mirred " in text:
             raise Undeployable(
-                "networkd cannot lead what comes in into an ifb device: name the interface to the home, --lan NAME"
+                "networkd cannot redirect incoming traffic to an ifb device: name the interface to the home, --lan NAME"
             )
         line = parse(text)
         section = HTB_CLASS if line.of_class and line.kind == "htb" else NETWORKD.get(line.kind)
@@ -183,6 +183,8 @@ def openwrt(done: Deployment) -> str:
         rates.append(in_base_unit(_rate(shaper.value("bandwidth") or shaper.value("rate"))))
         queues.append((lines[-1], shaper))
     (up, shaper), (down, _) = queues
+    if "'" in up.dev:
+        raise Undeployable(f"{up.dev}: OpenWrt's uci quotes words with ', so that a name cannot have it")
     if down.dev[:4] != "ifb4":  # another place, where other values hold, such as nat
         raise Undeployable("OpenWrt's SQM makes an ifb device for the download itself: leave out --lan")
     if up.kind not in SCRIPTS:
@@ -208,7 +210,8 @@ def openwrt(done: Deployment) -> str:
 def networkmanager(done: Deployment) -> str:
     """A script for NetworkManager's dispatcher, which runs the lines whenever the interface comes up."""
     dev = shlex.quote(parse(next(line for line in done.lines if line.startswith("tc "))).dev)
-    text = f'#!/bin/sh\n# /etc/NetworkManager/dispatcher.d/50-sluicegate, with mode 755\n[ "$1" = {dev} ] || exit 0\n'
+    text = f"#!/bin/sh\n# /etc/NetworkManager/dispatcher.d/50-sluicegate, with mode 755\n# {REPLACED}\n"
+    text += f'[ "$1" = {dev} ] || exit 0\n'
     text += '[ "$2" = up ] || exit 0\n' + "".join(f"{line} 2>/dev/null\n" for line in undo(done.lines))
     return text + "set -e\n" + done.text()
 
@@ -219,13 +222,16 @@ def systemd(done: Deployment) -> str:
     took = undo(done.lines)
     name = f"sluicegate-{dev}.service"
     said = f"# /etc/systemd/system/{name}; then: systemctl daemon-reload && systemctl enable --now {name}\n"
-    said += f"# to undo it: systemctl disable --now {name}\n"
+    said += f"# to undo it: systemctl disable --now {name}, then remove the file\n# {REPLACED}\n"
     return (
         said
         + units.unit(f"Queues of {dev}", dev, [*(f"-{line}" for line in took), *done.lines], took)
         + _remarks(done, [])
     )
 
+
+REPLACED = "first it deletes the queues that the interface has, whoever made them"
+"""What is said of files that can run twice."""
 
 FORMATS: dict[str, Callable[[Deployment], str]] = {
     "tc": Deployment.text, "networkd": networkd, "nixos": nixos, "openwrt": openwrt, "networkmanager": networkmanager,

@@ -25,8 +25,8 @@ from .target import (
     Undeployable,
     Values,
     find_link,
+    header_of,
     interface,
-    one_way,
     refusal,
 )  # fmt: skip
 
@@ -92,7 +92,6 @@ def lines(
     """
     place = find_link(resolved, link, position.part)
     plan = Plan(shlex.quote(interface(dev)), place, WRITERS, position)
-    plan.say(one_way(resolved, link), bool(one_way(resolved, link)))
     queue = queue_at(resolved, place.name)
     refuse_unknown(queue)
     if queue["discipline"] == "cake":
@@ -128,7 +127,7 @@ def shape(plan: Plan) -> None:
     rate = shaper_rate(link)
     rates = f"rate {rate_word(rate)} burst {burst} cburst {burst} quantum {longest}"
     plan.lines.append(f"tc qdisc add dev {plan.dev} root handle 1: htb default 1")
-    plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{framing_words(link)}")
+    plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{framing_words(plan)}")
     what = "the shaper" if link.shaper else f"the link of {link.shown_rate}"
     plan.say(f"htb is {what}: the interface {FASTER} htb")
     plan.say("htb knows whole bytes per second", rate % 8 != 0)
@@ -154,23 +153,32 @@ def shaper_rate(link: Link) -> int:
     return link.rate * 64 // 65 // 8 * 8 if link.framing.cells == "ptm" else link.rate
 
 
-def framing_words(link: Link) -> str:
-    """The words of an htb class for the framing. The least frame counts the Ethernet header and overhead, as ours."""
-    said = f" overhead {link.overhead}" if link.overhead else ""
-    said += f" mpu {link.framing.least}" if link.framing.least else ""
-    return said + (" linklayer atm" if link.framing.cells == "atm" else "")
+def framing_words(plan: Plan) -> str:
+    """The words of an htb class for the framing. The least frame counts the interface's header and overhead, as
+    ours."""
+    framing = plan.link.framing
+    said = f" overhead {more}" if (more := beyond_header(plan)) else ""
+    said += f" mpu {framing.least}" if framing.least else ""
+    return said + (" linklayer atm" if framing.cells == "atm" else "")
+
+
+def beyond_header(plan: Plan) -> int:
+    """What a frame has beyond the header that the interface counts, as far as the scenario's framing says so."""
+    return max(plan.link.framing.around - header_of(plan.dev), 0)
 
 
 def said_framing(plan: Plan, link: Link) -> None:
     """What a packet costs under htb, which counts the header of the interface, and in the scenario."""
-    framing = link.framing
-    if link.overhead:
+    framing, more = link.framing, beyond_header(plan)
+    if more and not header_of(plan.dev):
+        plan.say(f"{plan.dev} has no Ethernet header, by its name: overhead {more} is all of the scenario's framing")
+    elif more:
         plan.say(
-            f"htb counts the 14 bytes of an Ethernet header itself: with overhead {link.overhead} that is the "
+            f"htb counts the 14 bytes of an Ethernet header itself: with overhead {more} that is the "
             f"scenario's framing of {framing.around} B; an interface without such a header needs overhead "
             f"{framing.around}"
         )
-    elif framing.around != ETHERNET:
+    elif framing.around != header_of(plan.dev):
         counted = replace(framing, around=ETHERNET).on_wire(link.packet)
         plan.say(
             f"htb counts 14 bytes of Ethernet header, the scenario {framing.around}: a packet of {link.packet} bytes "

@@ -142,7 +142,7 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     if framing == Framing() != link.framing:
         framing = Framing(min(link.framing.around, CAKE_MOST), min(link.framing.least, CAKE_MOST), link.framing.cells)
         said = framing_words(framing).removeprefix("noatm ")
-        plan.say(f"{said} is the framing of the link; shares between flows count it too")
+        plan.say(f"{said} is the framing of the link; CAKE also counts it in the shares of flows")
         plan.say(
             "the scenario's cake with its own bandwidth counts none: queue.overhead simulates it", rate != link.rate
         )

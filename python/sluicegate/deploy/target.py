@@ -12,6 +12,10 @@ from ..traffic.paths import REVERSE, Framing, Place, Shaper, links, paths, queue
 ETHERNET = 14
 """The bytes of an Ethernet header, which Linux counts with a packet."""
 
+HEADERLESS = ("ppp", "wg", "tun")
+"""How the names of interfaces begin that carry IP packets without such a header: PPP and PPPoE (`ppp0`, OpenWrt's
+`pppoe-wan`), WireGuard, tunnels."""
+
 USUAL_PACKET = 1000
 """The length of a packet where no flow says it, in bytes: the simulator's own."""
 
@@ -30,13 +34,21 @@ LONGEST_NAME = 15
 
 def interface(name: str) -> str:
     """`name`, if an interface may have it (Linux, net/core/dev.c, dev_valid_name). Raises Undeployable if not."""
-    unfit = name in ("", ".", "..") or any(each in "/: " or not each.isprintable() for each in name)
-    if unfit or len(name.encode()) > LONGEST_NAME:
+    if len(name.encode()) > LONGEST_NAME:
+        raise Undeployable(f"{name!r} cannot name an interface: it has {len(name.encode())} bytes, and a name at most "
+                           f"{LONGEST_NAME}")  # fmt: skip
+    if name in ("", ".", "..") or any(each in "/: " or not each.isprintable() for each in name) or name[0] == "-":
         raise Undeployable(
             f"{name!r} cannot name an interface: a name has 1 to {LONGEST_NAME} bytes, and neither spaces nor control "
-            'characters, "/" or ":" among them'
+            'characters, "/" or ":" among them; here it may not begin with "-", which tc takes for an option'
         )
     return name
+
+
+def header_of(dev: str) -> int:
+    """The bytes of the header that Linux counts with a packet of this interface, told by its name; an `ifb` device gets
+    packets as the interface has them that feeds it."""
+    return 0 if dev.removeprefix("ifb4").startswith(HEADERLESS) else ETHERNET
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +125,6 @@ class Link:
         """The rate with its unit."""
         return rate_text(self.rate, whole=True)
 
-    @property
-    def overhead(self) -> int:
-        """What an Ethernet frame has beyond its header of 14 bytes, as far as the scenario's framing says so."""
-        return max(self.framing.around - ETHERNET, 0)
-
 
 def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) -> Link:
     """The link of this name, with `part` of its rate, unless it is a shaper; None is the only one that [queue] manages,
@@ -132,6 +139,12 @@ def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) 
     if name is None:
         if not known:
             raise Undeployable("no link is managed by [queue]")
+        if REVERSE in resolved["network"]:
+            ways = " or ".join(
+                f"--link {each.name} ({rate_text(each.rate_bps, whole=True)})" for each in known.values()
+            )
+            raise Undeployable(f"two directions: --wan NAME prints the commands of both, for the interface to the "
+                               f"internet; `sluicegate tc` with {ways} those of one")  # fmt: skip
         if "links" in resolved["network"] and len(known) > 1:
             raise Undeployable(f"several links are managed by [queue]: {names}; name one with --link")
         name = next(iter(known))
@@ -162,19 +175,6 @@ def _resolved_at(resolved: Mapping[str, Any], every: list[Place], name: str) -> 
     elif shapers := [each for each in every if each.shaper is not None and each.shaper.line == first.name]:
         first = shapers[0]
     return first.rate_bps
-
-
-def one_way(resolved: Mapping[str, Any], link: str | None) -> str:
-    """What is said where nobody has chosen a direction of a two-way dumbbell; else nothing."""
-    network = resolved["network"]
-    if link is not None or REVERSE not in network:
-        return ""
-    forward, back = (find_link(resolved, each) for each in ("bottleneck", REVERSE))
-    return (
-        f"only one direction: the link {forward.name}, {forward.shown_rate}, which on an access line is the download; "
-        f"the upload, link {back.name}, {back.shown_rate}, is missing: --wan NAME gives both, "
-        f"`sluicegate tc` with --link {back.name} that one"
-    )
 
 
 def framing_text(framing: Framing) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .._core import ScenarioError
@@ -32,7 +32,7 @@ class Kind:
     keys of both directions, each with its reason. `grants_ms`: the jitter of the upload, and `granted` its reason.
     `trace`: the bundled trace that says how the rate of the download varies, and `mean` its mean unless given. `run`:
     duration and warm-up. `rate`: what is said of the download's. `framed`: bytes that the line sends for a packet of
-    `PACKET` bytes, as `down` frames it."""
+    `PACKET` bytes, as `down` frames it. `nearest_ms`: no server outside of a home is nearer by such a line."""
 
     about: str
     rtt: str
@@ -44,33 +44,92 @@ class Kind:
     run: tuple[str, str] = ("40 s", "10 s")
     rate: str = "what the line carries: measure it, at a quiet hour and at a busy one"
     framed: int = PACKET
+    nearest_ms: float = 0.5
 
 
 ACCESS = {
-    "dsl": Kind(
+    "vdsl": Kind(
         "a DSL line", "25 ms", (('framing = "ptm"', 'VDSL2 with PPPoE; of ADSL it is "atm", cells of 53 bytes'),),
-        framed=1554,
+        framed=1554, nearest_ms=3,
+    ),
+    "adsl": Kind(
+        "an ADSL line", "35 ms",
+        (('framing = "atm"', "PPPoE on AAL5: 40 bytes around each packet, in cells of 53 bytes of which 48 carry it"),),
+        framed=33 * 53, nearest_ms=5,
     ),
     "docsis": Kind(
         "a cable line", "20 ms", (('framing = "docsis"', "18 bytes around each packet, frames of 64 at the least"),),
-        6, "upstream packets wait for grants, which come every 2 to 6 ms", framed=1518,
+        6, "upstream packets wait for grants, which come every 2 to 6 ms", framed=1518, nearest_ms=3,
     ),
     "fibre": Kind(
         "a fibre line", "10 ms", (('framing = "ethernet"', "38 bytes around each packet, frames of 84 at the least"),),
         1, "grants of a passive optical network come several times in a millisecond or two",
         framed=1538,
     ),
-    "lte": Kind("LTE", "50 ms", trace="lte", mean="9 Mbit/s", run=("70 s", "10 s")),
+    "lte": Kind("LTE", "50 ms", nearest_ms=10, trace="lte", mean="9 Mbit/s", run=("70 s", "10 s")),
     "satellite": Kind(
         "a satellite line", "600 ms",
         (("burst_start = 0.0001", "one packet in 10,000 begins a burst of errors,"),
          ("burst_end = 0.2", "of five packets on average,"),
          ("burst_loss = 0.5", "in which every other packet is lost (Gilbert and Elliott)")),
         run=("120 s", "20 s"),
+        nearest_ms=15,
         rate="it varies with weather and hour: the least that you measured; no fixed margin below it always holds",
     ),
 }  # fmt: skip
 """The kinds of access lines, by name."""
+
+DSL, SAME = "dsl", {"dsl": "vdsl", "cable": "docsis"}
+"""Other names of kinds."""
+
+LEAST_VDSL_BPS = (25e6, 3e6)
+"""Rates, down and up, below which a DSL line is rather ADSL, of which ADSL2+ has at most 24 and 1 to 3 Mbit/s."""
+
+
+def kind_of(access: str) -> str:
+    """The key in `ACCESS` of a kind that a person names. Raises `ScenarioError`."""
+    found = SAME.get(access, access)
+    if found not in ACCESS:
+        known = [*ACCESS, *SAME]
+        raise ScenarioError(f'access = "{access}": must be {", ".join(known[:-1])} or {known[-1]}')
+    return found
+
+
+def kind_doubts(access: str, down_bps: float, up_bps: float) -> list[str]:
+    """What is said of a kind of line that rates do not fit."""
+    if access != DSL or (down_bps >= LEAST_VDSL_BPS[0] and up_bps >= LEAST_VDSL_BPS[1]):
+        return []
+    return ["dsl is taken for VDSL, and these rates are rather ADSL's, whose cells need another framing: if it is, "
+            "--access adsl"]  # fmt: skip
+
+
+LEAST_BPS, MOST_BPS = 100e3, 10e9
+"""The range of rates of access lines; outside of it the unit is probably wrong."""
+
+LONG_MS = 1000
+"""A time above this is no usual one of an access line; its unit is probably wrong."""
+
+APART = 0.05
+"""Tests of one line that differ by more than this part do not agree."""
+
+
+def doubts(rates: Mapping[str, float], times_ms: Mapping[str, float], about: str = "an access line") -> list[str]:
+    """What is said of rates in bit/s, by "down" and "up", and of times that a line of this kind hardly has."""
+    said = [f"{rate_text(bps)} {way} is much for {about}: is its unit right?"
+            for way, bps in rates.items() if bps > MOST_BPS]  # fmt: skip
+    said += [f"{rate_text(bps)} {way} is little for a line of today: is its unit right?"
+             for way, bps in rates.items() if bps < LEAST_BPS]  # fmt: skip
+    if len(rates) == 2 and rates["up"] > (1 + APART) * rates["down"]:
+        said.append("the upload is faster than the download, which is rare: are they swapped?")
+    said += [f"{name} of {ms / 1e3:.3g} s is long for {about}: is its unit right?"
+             for name, ms in times_ms.items() if ms > LONG_MS]  # fmt: skip
+    return said
+
+
+def speed_test(bps: float, on_wire: Callable[[float], float]) -> float:
+    """What a speed test shows of a rate with headers and framing: full packets' data. `on_wire`: the bytes whose time a
+    packet of a length takes."""
+    return bps * DATA / on_wire(PACKET)
 
 
 def ip_rate(data_bps: float) -> float:
@@ -104,7 +163,8 @@ def access_line(
 
     `down`, `up`: the rates of the line, such as "100 Mbit/s". With "lte" the download's rate follows a trace, and
     `down` is its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
-    (default: typical of the kind); it becomes the scenario's median. `access`: dsl, docsis, fibre, lte or satellite.
+    (default: typical of the kind); it becomes the scenario's median. `access`: vdsl (dsl), adsl, docsis (cable), fibre,
+    lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs. `buffer_ms`: the size of the modem's buffer, if measured (default:
     250, or ten packets). `reasons`: what the comments on `down`, `up` and `buffer` say instead of the usual text.
@@ -115,8 +175,7 @@ def access_line(
     >>> sg.check(text)["network"]["rate"]
     '50 Mbit/s'
     """
-    if access not in ACCESS:
-        raise ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
+    access = kind_of(access)
     kind, stated = ACCESS[access], reasons or {}
     down = down or kind.mean
     if down is None:

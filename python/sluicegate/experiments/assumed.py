@@ -67,7 +67,7 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
                         more += ", unless keys host or class (its DSCP) tell them who sends it: of CAKE 46 (EF) with "
                         more += "its default, 34 (AF41) with diffserv4"
                 wants = "little loss and delay are assumed to be wanted"
-                talk.setdefault(f"by {told} a call or a game: {wants}{more}", []).append(name)
+                talk.setdefault(f"taken for a call or a game by {told}: {wants}{more}", []).append(name)
             base = max(group.path.rtt.typical_ns for group in groups) / 2
             delay = math.ceil((base + EASY_DELAY_NS) / 1e6)
             first += [(name, f"loss below {EASY_LOSS}"), (name, f"p99 below {delay} ms")]

@@ -55,6 +55,9 @@ FILES = (
 )  # fmt: skip
 """What `Comparison.write` writes."""
 
+RANKED = ("ranking.parquet", "recommendation.json")
+"""What a recommendation has besides, which is not that of another comparison in its folder."""
+
 LIVE_FILE = "live.parquet"
 """What it writes besides of a comparison with real hosts."""
 
@@ -292,7 +295,7 @@ class Comparison(ResultObject):
         They appear completely or not at all, and files with other names in an existing directory stay. Equal
         comparisons give equal bytes. Raises OSError.
         """
-        with staged(directory, [] if self.twins else [LIVE_FILE]) as folder:
+        with staged(directory, [*RANKED, *([] if self.twins else [LIVE_FILE])]) as folder:
             self.write_files(folder, compare_page.page(self))
         return Path(directory)
 

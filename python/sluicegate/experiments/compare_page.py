@@ -56,7 +56,7 @@ def lead(done: Comparison) -> list[str]:
 def more(summary: Mapping[str, Any]) -> str:
     """Which disciplines have how many seeds, where some have more than the others; begins with a comma."""
     found = summary.get("further_seeds", {})
-    return f", {len(summary['seeds']) + max(map(len, found.values()))} of {', '.join(found)}" if found else ""
+    return f", {len(summary['seeds']) + max(map(len, found.values()))} seeds of {', '.join(found)}" if found else ""
 
 
 def notes(done: Comparison) -> list[str]:

@@ -38,10 +38,11 @@ class Line:
     increase_ns: float | None = None
     slower: Slower | None = None
 
-    def text(self, evidence: Sequence[str] = ()) -> list[str]:
-        """What is said of its shapers, in lines. `evidence`: of single disciplines in them."""
+    def text(self, evidence: Sequence[str] = (), whole: bool = True) -> list[str]:
+        """What is said of its shapers, in lines. `evidence`: of single disciplines in them. `whole`: each rate that was
+        tried, too."""
         slower = [] if self.slower is None else [self.slower.line()]
-        return [*([] if self.margin is None else self.margin.lines()), *evidence, *slower]
+        return [*([] if self.margin is None else self.margin.lines(whole)), *evidence, *slower]
 
     def record(self) -> dict[str, Any]:
         """As JSON knows it."""

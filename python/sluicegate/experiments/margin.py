@@ -33,7 +33,11 @@ more than half of the line lies idle."""
 
 LITTLE_NS = GRADES[0][0] * 1_000_000
 """What the modem may delay 99 % of the packets: what has the best grade; but two of its longest packets always, and
-`TARGET` of a round trip."""
+`TARGET` of a round trip. A full packet of the opposite direction comes to that: acknowledgements that wait behind it
+leave together, and the data that they ask for come together, whatever the shaper's rate."""
+
+DEAR = 0.1
+"""What a shaper may take of the line's rate without a word in the first line of the answer."""
 
 TARGET = 1 / 20
 """Of the round trip: CoDel's target, with which a link that senders answer late is still used (RFC 8289, Sec. 3.2)."""
@@ -70,7 +74,7 @@ class Tried:
         """In a line. `little`: what the modem may delay 99 % of the packets, in ns: named where it delays them more."""
         ways = []
         for way, part in self.parts.items():
-            much = f" (more than {little[way] / 1e6:g} ms)" if self.modem[way] > little[way] else ""
+            much = f" (more than {little[way] / 1e6:.3g} ms)" if self.modem[way] > little[way] else ""
             modem, shaper = (f"{waits[way] / 1e6:.1f} ms" for waits in (self.modem, self.shaper))
             ways.append(f"{way} at {100 * part:g} %: {modem} {BEFORE[way]}{much}, {shaper} in the shaper")
         return "; ".join(ways)
@@ -96,21 +100,39 @@ class Margin:
         return None not in self.parts.values()
 
     @property
+    def largest(self) -> dict[str, float]:
+        """Of each direction the largest part that holds; where none does, what `tc` takes of any line."""
+        return {way: 1 - MARGIN if part is None else part for way, part in self.parts.items()}
+
+    @property
     def deployed(self) -> dict[str, float]:
         """Of each direction the part of the line's rate that its shaper gets, in whole percentages: `MARGIN` less than
-        the largest; of a rate that varies the largest; the margin of `tc` where none holds."""
+        the largest, for a line that is slower; of a rate that varies the largest."""
         less = 1.0 if self.varying else 1 - MARGIN
-        return {way: 1 - MARGIN if part is None else math.floor(100 * part * less + 1e-6) / 100
-                for way, part in self.parts.items()}  # fmt: skip
+        return {way: math.floor(100 * part * less + 1e-6) / 100 for way, part in self.largest.items()}
+
+    def price(self) -> list[str]:
+        """What shapers cost that take more than `DEAR` of a direction's rate, and what less would give, in
+        sentences."""
+        said = []
+        for way, part in self.deployed.items():
+            if part < 1 - DEAR - 1e-6:
+                waits = {each.parts[way]: each.modem[way] for each in self.tried}
+                sentence = f"The shaper takes {100 * (1 - part):.0f} % of the {way}"
+                if 1 - MARGIN in waits:
+                    sentence += (f"; if it took {100 * MARGIN:g} %, 99 % of packets would wait up to "
+                                 f"{waits[1 - MARGIN] / 1e6:.1f} ms {BEFORE[way]}")  # fmt: skip
+                said.append(f"{sentence}.")
+        return said
 
     def late(self, tried: Tried) -> list[str]:
         """The directions whose queue is in the modem."""
         return [way for way, little in self.little.items() if tried.modem[way] > little]
 
-    def lines(self) -> list[str]:
-        """What is said of it, in sentences."""
+    def lines(self, whole: bool = True) -> list[str]:
+        """What is said of it, in sentences; `whole`: of each rate that was tried, too, as where none holds."""
         whose = f"the rate of {' and '.join(self.varying)} varies: " if self.varying else ""
-        if not self.found:
+        if not self.found and self.varying:
             least = min(min(each.parts.values()) for each in self.tried)
             first = f"{whose}no fixed rate keeps the queue out of the modem, not even {100 * least:g} %"
         else:
@@ -118,7 +140,10 @@ class Margin:
             same = len(set(self.deployed.values())) == 1
             where = f"{shown['download'].partition(' of')[0]} of the line" if same else " and ".join(shown.values())
             first = f"{whose}shapers at {where}: "
-            if self.varying:
+            if not self.found:
+                first += ("lower rates hardly shorten the wait before the line; this leaves room for a line that "
+                          f"carries {100 * MARGIN:g} % less than the file says")  # fmt: skip
+            elif self.varying:
                 first += "the highest rates tried that keep the queue out of the modem"
             else:
                 held = [part or 0.0 for part in self.parts.values()]
@@ -126,6 +151,8 @@ class Margin:
                 first += (f"{100 * MARGIN:g} % below the highest rates that keep the queue out of the modem ({most}), "
                           "because the rates in the file are estimates. If the line never carries less than they say: "
                           f'--margin "{option(held)}"')  # fmt: skip
+        if self.found and not whole:
+            return [first]
         said = [first, f"how long all but the slowest 1 % of packets wait under {self.discipline}:",
                 *(f"  {each.text(self.little)}" for each in self.tried)]  # fmt: skip
         return [*said, f"  {RADIO.format(' and '.join(self.radio))}"] if self.radio else said
@@ -139,8 +166,9 @@ class Margin:
                 f"{duration(each.modem[way] / 1e9)} at {100 * each.parts[way]:g} %"
                 for each in (self.tried[0], min(self.tried, key=lambda each: each.parts[way]))
             )
-            said.append(f"none of the rates tried keeps the queue of the {way} out of the modem, where 99 % of packets "
-                        f"wait at most: {waits}; --margin chooses another rate")  # fmt: skip
+            said.append(f"none of the rates tried keeps the wait of the {way} {BEFORE[way]} below "
+                        f"{self.little[way] / 1e6:.3g} ms; 99 % of packets wait at most: {waits}; --margin chooses "
+                        "another rate")  # fmt: skip
         return said
 
     def record(self) -> dict[str, Any]:
@@ -178,7 +206,8 @@ def choose(
     radio = tuple(line.name for line in lines if line.errors.start and not line.varies)
     rates = VARYING if varying else PARTS
     of_line = {line.name: max(LITTLE_NS, 2 * line.time_ns(PACKET), TARGET * rtt_ns) for line in lines}
-    little = {way: of_line[line] for way, line, _ in DIRECTIONS}
+    opposite = {line.name: sum(each.time_ns(PACKET) for each in lines if each.name != line.name) for line in lines}
+    little = {way: of_line[line] + opposite[line] for way, line, _ in DIRECTIONS}
     margin = Margin(choice.label, (), {}, little, varying, radio)
     tried: dict[tuple[float, ...], Tried] = {}
     parts = {way: (start or {}).get(way) or rates[0] for way in little}

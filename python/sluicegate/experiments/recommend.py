@@ -27,12 +27,13 @@ from ..deploy.target import interface
 from ..envelopes import Envelope, load
 from ..goals import goals as parsed
 from ..goals import known
+from ..io import check_writable
 from ..scenario import override_texts
 from ..traffic.groups import Traffic
 from ..traffic.paths import REVERSE
 from . import line as lines
 from .assumed import assume, beyond
-from .compare import Progress, compare
+from .compare import FILES, Progress, compare
 from .disciplines import Choice, Listed
 from .eligible import STATES, SYSTEMS, State, System, eligible
 from .engine import cores, seed_numbers
@@ -96,6 +97,8 @@ def recommend(
         raise ValueError(f"state = {state!r}: must be none, small or any")
     interface(dev)
     measured = None if envelopes is None else load(envelopes)
+    if out is not None:
+        check_writable(out, FILES)
     given = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
     text, name, own = given.text(), given.name, given.sets
     with given.told():

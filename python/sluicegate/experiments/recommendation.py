@@ -206,7 +206,9 @@ class Recommendation(ResultObject):
                 continue
             if self.deployable(label):
                 said = "" if self._held(label) else ": the queue is in the modem"
-                lines.append(f"  as deployed, under {label}: {tried.text(self.line.margin.little)}{said}")
+                lines.append(
+                    f"  as deployed, 99 % of packets wait under {label}: {tried.text(self.line.margin.little)}{said}"
+                )
         return lines
 
     def late(self, label: str) -> list[str]:
@@ -230,7 +232,8 @@ class Recommendation(ResultObject):
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
         """The commands that deploy a discipline as it was run: for both directions of an access line, unless `dev` is
         given, otherwise for the first link under study. `dev`, `system`: by default those given to `recommend`, else
-        Linux. Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, and KeyError."""
+        Linux. Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, or for one `dev` of two
+        directions, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system in TC:
             found = access_line.lines(resolved, self.access)
@@ -287,7 +290,9 @@ class Recommendation(ResultObject):
             less, slow = self.line.slower.increases_ns[0]
             later += f", and {increase_text(slow)} ({grade(slow)}) if the line is {100 * less:g} % slower"
             later += " than the file says"
-        return [f"Latency under load: today {now}, with {label} {later}."]
+        price = [] if self.line is None or self.line.margin is None else self.line.margin.price()
+        worse = "Worse than today: l" if self.no_gain(label) else "L"
+        return [f"{worse}atency under load: today {now}, with {label} {later}.", *price]
 
     def load(self) -> list[tuple[str, str]]:
         """Latency under load of an access line today and with the best disciplines, in words."""

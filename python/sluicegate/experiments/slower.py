@@ -74,8 +74,7 @@ def slower(
         done = compare(network, flows, disciplines=listed, seeds=list(seeds)[:MOST_SEEDS], **run)
     found = [(less, done.responsiveness(str(less))) for less in LESS]
     known = tuple((less, each.increase_ns) for less, each in found if each is not None)
-    largest = tuple(part or margin.deployed[way] for way, part in margin.parts.items())
-    return Slower(choice.label, largest, known) if known else None
+    return Slower(choice.label, tuple(margin.largest.values()), known) if known else None
 
 
 def read(record: Mapping[str, Any] | None) -> Slower | None:

@@ -133,7 +133,7 @@ def _at(place: Place, text: str, name: str, sets: Sets, traffic: Traffic, choice
     there = traffic.at[place.name]
     if choice.name in UNTUNED:
         queue = queue_at(_core.Scenario(text, name, [*sets, *choice.sets]).resolved(), place.name)
-        wanted = targets.advised(queue, place, there)
+        wanted = targets.advised(queue, place, there, targets.is_access(traffic.resolved))
         if choice.name == "cake" and any(group.flow.get("class") in ONLY_DIFFSERV4 for group in there):
             wanted["diffserv"] = "diffserv4"
         return {key: value for key, value in wanted.items() if key not in stated}

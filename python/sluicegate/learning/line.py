@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import _core
-from ..design.access_line import ACCESS, LEAST_MS, MODEM_BUFFER_MS, MOST_MS, access_line, line_rate
+from ..design.access_line import (
+    ACCESS,
+    APART,
+    LEAST_MS,
+    MODEM_BUFFER_MS,
+    MOST_MS,
+    access_line,
+    doubts,
+    kind_doubts,
+    kind_of,
+    line_rate,
+)
 from ..quantities import rate_text
 from .measurements import (
     DOWN,
@@ -22,16 +33,16 @@ from .measurements import (
     Reading,
 )
 from .model import Learnt, Unknown
-from .unknown import line
-
-APART = 0.05
-"""Tests of one line that differ by more than this part do not agree."""
-
-LEAST_BPS, MOST_BPS = 100e3, 10e9
-"""The range of rates of access lines; outside of it the unit is probably wrong."""
+from .unknown import TWO, line
 
 LIMIT = "queue.drop_tail.limit"
 """The key of what the modem holds."""
+
+AT_HOME_MS = 2
+"""A server nearer than that is within the home, or in the network of its provider at the farthest."""
+
+UNLIKE = 3
+"""Times the least round trip: what differs more is not of the same line, or not of the same distance."""
 
 IDLE = 2
 """Times the usual round trip of a kind of line: what is longer, from one log of ping alone, may be one under load."""
@@ -57,14 +68,13 @@ def from_measurements(
     Raises `ScenarioError` where the rate of a direction is not measured. A shaper's does not stand in for it: nothing
     says to which direction a device sends.
     """
-    if access not in ACCESS:
-        raise _core.ScenarioError(f'access = "{access}": must be {", ".join(list(ACCESS)[:-1])} or {list(ACCESS)[-1]}')
+    named, access = access, kind_of(access)
     done, kind = Line(), ACCESS[access]
     down, up = (_rate(done, measured, way, access) for way in (DOWN, UP))
     trip = _least(done, measured.of(RTT), access)
     buffer, held = _buffer(done, measured)
     text = access_line(
-        down=down, up=up or "", rtt=None if trip is None else f"{trip:.4g} ms", access=access, users=users,
+        down=down, up=up or "", rtt=None if trip is None else f"{_digits(trip, 4)} ms", access=access, users=users,
         calls=calls, games=games, uploads=uploads, buffer_ms=buffer,
         reasons={DOWN: kind.rate if kind.trace else MEASURED, UP: MEASURED, "buffer": held},
     )  # fmt: skip
@@ -76,9 +86,9 @@ def from_measurements(
                                     f"no round trip was measured; {kind.rtt} is that of {kind.about}"))  # fmt: skip
     elif _of_one_ping(measured.of(RTT)) and trip > IDLE * usual:
         done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 2:g} ms", _delay(text),
-                                    f"{trip:.4g} ms is long for {kind.about}, and one log of ping does not show "
-                                    "whether the line was idle: add a ping without load"))  # fmt: skip
-    done.remarks += _doubts(measured, access)
+                                    f"{_digits(trip, 4)} ms is long for {kind.about}, and one log of ping does not "
+                                    "tell whether the line was idle: add a ping without load"))  # fmt: skip
+    done.remarks += [*_doubts(measured, named, trip), *measured.remarks]
     for shaper in measured.shapers:
         rate = "" if shaper.rate_bps is None else f" at {rate_text(round(shaper.rate_bps))}"
         done.said.append(
@@ -125,15 +135,18 @@ def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
     return rate
 
 
-def _doubts(measured: Measured, access: str) -> list[str]:
-    """What is said of rates that a line of this kind hardly has."""
+def _doubts(measured: Measured, named: str, trip: float | None) -> list[str]:
+    """What is said of numbers that a line of this kind hardly has. `named`: the kind, as a person calls it."""
     rates = {way: _slowest(found).value for way in (DOWN, UP) if (found := measured.of(way))}
-    said = [f"{rate_text(bps)} {way} is much for {ACCESS[access].about}: is its unit right?"
-            for way, bps in rates.items() if bps > MOST_BPS]  # fmt: skip
-    said += [f"{rate_text(bps)} {way} is little for a line of today: is its unit right?"
-             for way, bps in rates.items() if bps < LEAST_BPS]  # fmt: skip
-    if len(rates) == 2 and rates[UP] > (1 + APART) * rates[DOWN]:
-        said.append("the upload is faster than the download, which is rare: are they swapped?")
+    kind = ACCESS[kind_of(named)]
+    times = {
+        UNITS[each.quantity][0]: each.value for each in measured.readings if each.quantity in (QUEUE_DOWN, QUEUE_UP)
+    }
+    said = doubts(rates, times | ({} if trip is None else {"round trip": trip}), kind.about)
+    if len(rates) == 2:
+        said += kind_doubts(named, rates[DOWN], rates[UP])
+    if trip is not None and trip < kind.nearest_ms:
+        said.append(f"a round trip of {trip:.3g} ms is short for {kind.about}: is the server outside of your home?")
     return said
 
 
@@ -150,8 +163,18 @@ def _unused(said: Sequence[str], measured: Measured) -> list[str]:
         name, scale, unit = UNITS[each.quantity]
         found.setdefault(each.file, []).append(f"{name} {_digits(each.value * scale)} {unit}")
     used = {file for file in found if any(f"from {file} (" in line for line in said)} | {GIVEN}
+    hand = [
+        f"not used: {_of(each)} for the {UNITS[each.quantity][0]}"
+        for each in measured.readings
+        if each.file == GIVEN and not any(_of(each) in line for line in said)
+    ]
     return [
-        f"not used, others are better: {file} ({', '.join(texts)})" for file, texts in found.items() if file not in used
+        *hand,
+        *(
+            f"not used, for a more precise source exists: {file} ({', '.join(texts)})"
+            for file, texts in found.items()
+            if file not in used
+        ),
     ]
 
 
@@ -166,15 +189,31 @@ def _least(done: Line, found: Sequence[Reading], access: str) -> float | None:
     """The base round trip in ms: the least of all. Raises `ScenarioError` for one that no line of this kind has."""
     if not found:
         return None
-    best = min(found, key=lambda each: each.value)
+    best = _nearest(found)
     if best.file != GIVEN and best.value < (least := ACCESS[access].grants_ms / 2):
         raise _core.ScenarioError(
             f"{best.file}: a round trip of {best.value:.3g} ms; must be at least {least:g} ms, what pings of {access} "
             "wait for grants at the median: measure to a server outside of your home, or name another --access"
         )
-    doubt = ", if the line was idle; one log does not show that" if _of_one_ping(found) else ""
-    done.said.append(f"round trip without load: {best.value:.4g} ms, from {_of(best)}{doubt}")
+    doubt = ", if the line was idle, which one log does not tell" if _of_one_ping(found) else ""
+    done.said.append(f"round trip without load: {_digits(best.value, 4)} ms, from {_of(best)}{doubt}")
+    sources: dict[str, Reading] = {}  # logs of ping under load have long ones; of each program the least counts
+    for each in sorted(found, key=lambda each: -each.value):
+        sources[each.file if each.file == GIVEN else each.said] = each
+    ends = [end(sources.values(), key=lambda each: each.value) for end in (min, max)]
+    if ends[1].value > UNLIKE * ends[0].value:
+        said = " and ".join(f"{_digits(each.value)} ms, {_of(each)}" for each in ends)
+        done.remarks.append(f"round trips without load differ: {said}; is one of the servers at home, or was the line "
+                            "in use?")  # fmt: skip
     return best.value
+
+
+def _nearest(found: Sequence[Reading]) -> Reading:
+    """The reading of the base round trip that counts: the least; but a program's own server that is nearer than
+    `AT_HOME_MS` gives way to what `ping` or a person says, for it is probably within the home."""
+    others = [each for each in found if each.file == GIVEN or each.said == LEAST_OF_PING]
+    best = min(found, key=lambda each: each.value)
+    return best if best in others or best.value >= AT_HOME_MS or not others else _nearest(others)
 
 
 def _of_one_ping(trips: Sequence[Reading]) -> bool:
@@ -209,8 +248,8 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     elif best is None and late is not None:
         done.said.append(
             f"waiting, if the line was loaded: at least {_digits(late.value)} ms, from {_of(late)}; "
-            f"{'idle lines wait as long' if late.value < STANDING_MS else 'hardly any other reply waited as long'}, so "
-            "this does not show load"
+            f"{'idle lines wait as long' if late.value < STANDING_MS else 'hardly any other reply was slow'}, so "
+            "this does not prove load"
         )
         low = f"{max(LEAST_MS, min(round(late.value), MODEM_BUFFER_MS))} ms"
         why = f"{late.file} shows little more than one long round trip, as idle lines do: ping during a transfer"
@@ -235,18 +274,19 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     elif len(shown) == 1:
         how += f"; measured {shown[0][1]} only, and taken for both directions"
     elif (low_ms := min(each.value for each, _ in shown)) < (1 - APART) * best.value:
-        both = " and ".join(f"{_digits(each.value)} ms {word}" for each, word in shown)
-        how += f"; one limit for both directions, the longer of {both}"
-        reasons.append(f"packets waited {both}, and there is one limit for both directions")
+        waited = [_digits(each.value) for each, _ in shown]
+        both = "{} ms down and {} ms up".format(*waited)
+        how += f"; there is one limit for both directions, of {both} the longer"
+        reasons.append(f"{TWO.format(*waited)}, and there is one limit for both directions")
     if reasons:
         end = high if best.at_least else value
         done.unknown.append(Unknown(LIMIT, value, f"{round(low_ms)} ms", end, "; ".join(reasons)))
     return best.value, how
 
 
-def _digits(value: float) -> str:
-    """Three digits of a number, or all before the point: never an exponent, as 2.68e+03."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+def _digits(value: float, digits: int = 3) -> str:
+    """Some digits of a number, or all before the point: never an exponent, as 2.68e+03."""
+    return f"{value:.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
 def _of(reading: Reading) -> str:
@@ -270,7 +310,7 @@ def fill(done: Learnt, measured: Measured) -> None:
         readings = measured.of(RTT) if each.key == "network.delay" else measured.of(DOWN if ways[each.key] else UP)
         if not readings:
             continue
-        best = min(readings, key=lambda one: one.value) if each.key == "network.delay" else _slowest(readings)
+        best = _nearest(readings) if each.key == "network.delay" else _slowest(readings)
         if each.key == "network.delay":
             each.value = each.low = each.high = f"{best.value / 2:.4g} ms"
         else:

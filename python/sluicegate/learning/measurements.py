@@ -25,7 +25,7 @@ import statistics
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from ..design.access_line import DATA, PACKET, ip_rate
 UDP_HEADERS = 28
 """Bytes of the headers of a datagram."""
 
-GIVEN, LEAST_OF_PING = "given", "ping's shortest time"
+GIVEN, LEAST_OF_PING = "given", "the minimum of ping"
 """Of readings: what stands for the file where a person gave it by hand, and how a round trip follows from `ping`."""
 
 DOWN, UP, RTT, QUEUE_DOWN, QUEUE_UP, QUEUE = "down", "up", "rtt", "queue down", "queue up", "queue"
@@ -78,6 +78,7 @@ class Measured:
 
     readings: list[Reading]
     shapers: list[Shaper]
+    remarks: list[str] = field(default_factory=list)
 
     def of(self, quantity: str) -> list[Reading]:
         """The readings of one quantity."""
@@ -147,8 +148,13 @@ def read(
     least = min([each.least for each in pings] + ([] if idle_ms is None else [idle_ms]), default=0.0)
     for each in pings:
         done.readings.append(Reading(RTT, each.least, each.file, LEAST_OF_PING))
+        option = {QUEUE_DOWN: "--ping-down", QUEUE_UP: "--ping-up"}.get(each.waiting)
+        if option is not None and each.longest - least < STANDING_MS:
+            loads = [one.file for one in pings if one.waiting == QUEUE and one.waits(least)]
+            swapped = f"; {loads[0]} does: are they swapped?" if loads else ""
+            done.remarks.append(f"{each.file} was given as {option}, but shows no load{swapped}")
         if each.longest - least > LEAST_WAIT_MS:
-            said = "ping's longest time minus the shortest" + ("" if each.least == least else " of all logs")
+            said = "the maximum of ping minus the minimum" + ("" if each.least == least else " of all logs")
             alone = not each.waits(least)
             done.readings.append(
                 Reading(each.waiting, each.longest - least, each.file, said, at_least=True, alone=alone)
@@ -209,6 +215,7 @@ def _read(path: Path, name: str) -> Found:
 FOR_PEOPLE = (
     (re.compile(r"^Connecting to host |^\[ *ID\] Interval", re.M), "is iperf3's text for people: run it with -J"),
     (re.compile(r"^qdisc \w+ ", re.M), "is tc's text for people: run tc -s -j qdisc"),
+    (re.compile(r"^\[network\]", re.M), "is a scenario already: `sluicegate recommend` takes it"),
 )
 """Outputs that are not read, and what to run instead."""
 

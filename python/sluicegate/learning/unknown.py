@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 LINE = re.compile(r"# unknown: (?P<key>\S+) = (?P<value>.+?), (?P<low>.+?) to (?P<high>.+?): (?P<why>.+)")
 
 
+TWO = "packets waited {} ms down and {} ms up"
+"""How it begins why one limit stands for two buffers that were measured."""
+
+MEASURED_BOTH = re.compile(TWO.format(r"(?P<down>\S+)", r"(?P<up>\S+)"))
+
+
 def line(unknown: Unknown) -> str:
     """A comment of a learnt scenario that says so."""
     return f"# unknown: {unknown.key} = {unknown.value}, {unknown.low} to {unknown.high}: {unknown.why}"
@@ -40,11 +46,26 @@ def answers(
     lines = []
     for each in found:
         others = {end: again(each.key, end).best() for end in (each.low, each.high)}
-        changed = [f"with {end}: {' and '.join(other)}" for end, other in others.items() if set(other) != set(best)]
-        if all(first in other for other in others.values()):
-            said = f"with {each.low} and with {each.high} {first} is among the best"
-            said += f" ({', '.join(changed)})" if changed else ""
+        changed = [
+            f"with {end} {'only ' * (set(other) < set(best))}{' and '.join(other)}"
+            for end, other in others.items()
+            if set(other) != set(best)
+        ]
+        stays = all(first in other for other in others.values())
+        if two := MEASURED_BOTH.search(each.why):
+            what = f"your two buffers differ ({two['down']} ms down, {two['up']} ms up), and a scenario has one limit"
+            ends = "with either"
         else:
-            said = f"other disciplines are best {', '.join(changed)}"
-        lines.append(f"{each.key} is not known; {said}")
+            what, ends = f"{each.key} is not known", f"with {each.low} and with {each.high}"
+        said = f"{ends} {first} is among the best" if stays else f"the answer depends on it: {', '.join(changed)}"
+        lines.append(f"{what}; {said}" + (f" ({', '.join(changed)})" if stays and changed else ""))
     return lines
+
+
+def half_measured(found: list[Unknown]) -> str:
+    """What is said of today's latency where one limit stands for two buffers that were measured; else nothing."""
+    for each in found:
+        if two := MEASURED_BOTH.search(each.why):
+            return (f"Today's is with {max(two.groups(), key=float)} ms of buffer in both directions; you measured "
+                    f"{two['down']} ms down and {two['up']} ms up.")  # fmt: skip
+    return ""

@@ -25,13 +25,20 @@ INTERVALS = {"codel": "interval", "fq_codel": "interval", "l4s_step": "interval"
 """Of disciplines with an interval its key."""
 
 
-def advised(queue: Resolved, place: Place, there: list[Group]) -> dict[str, str]:
-    """The values of a queue at a link that the sentences of this module ask for, by key; empty where there are none."""
+def is_access(resolved: Resolved) -> bool:
+    """Whether a scenario is an access line: a two-way dumbbell. Its round trip was measured to a server nearby; a home
+    also uses servers that are farther, for which an interval as short as that takes throughput."""
+    return "reverse" in resolved["network"]
+
+
+def advised(queue: Resolved, place: Place, there: list[Group], far: bool) -> dict[str, str]:
+    """The values of a queue at a link that the sentences of this module ask for, by key; empty where there are none.
+    `far`: as for `_interval`."""
     if not there:
         return {}
     packet = max(packet_bytes(group.flow) for group in there)
     target, found = _target(queue, place, packet), {}
-    if interval := _interval(queue, place, there, packet):
+    if interval := _interval(queue, place, there, packet, far):
         found[INTERVALS[queue["discipline"]]] = span(interval)
         if interval < in_base_unit(queue[INTERVALS[queue["discipline"]]]) and queue["discipline"] in TARGETED:
             target = max(interval / 20, 1.5 * place.time_ns(packet))
@@ -46,15 +53,16 @@ def _target(queue: Resolved, place: Place, packet: float) -> float | None:
     return 1.5 * time if time > in_base_unit(queue["target"]) else None
 
 
-def _interval(queue: Resolved, place: Place, there: list[Group], packet: float) -> float | None:
-    """The interval in ns that base round trips ask for, where the queue's does not fit them."""
+def _interval(queue: Resolved, place: Place, there: list[Group], packet: float, far: bool) -> float | None:
+    """The interval in ns that base round trips ask for, where the queue's does not fit them. `far`: others than these
+    may be longer, so that they ask for no shorter one."""
     key = INTERVALS.get(queue["discipline"])
     if key is None:
         return None
     trip, interval = typical_rtt_ns(there), in_base_unit(queue[key])
     if trip > LONG_ROUND_TRIP * interval:
         return trip
-    return 10 * trip if trip > 0 and trip + place.time_ns(packet) < SHORT_ROUND_TRIP * interval else None
+    return 10 * trip if not far and trip > 0 and trip + place.time_ns(packet) < SHORT_ROUND_TRIP * interval else None
 
 
 def short_targets(traffic: Traffic) -> Iterator[str]:
@@ -99,7 +107,7 @@ def intervals(traffic: Traffic) -> Iterator[str]:
     """
     queue = traffic.queue
     for place, there, packet in traffic.meetings():
-        wanted = _interval(queue, place, there, packet)
+        wanted = _interval(queue, place, there, packet, is_access(traffic.resolved))
         if wanted is None:
             continue
         key, trip = INTERVALS[queue["discipline"]], typical_rtt_ns(there)
