@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..quantities import did_you_mean
-from ..stats import half_text, spread_text
+from ..quantities import UNKNOWN, did_you_mean, plus_minus, spread_text
 from . import real_packets
 from .common import (
     MOST_SEEDS,
@@ -408,10 +407,10 @@ def cell(row: dict[str, Any], value: str, column: Column, before: str = "") -> s
     if row[value] is None:
         return "–"
     signed = value == "difference"
-    number = f"{column.factor * row[value]:{'+' if signed else ''}.{column.decimals}f}"
     half = None if row["half_width"] is None else column.factor * row["half_width"]
-    shown = half_text(column.factor * row[value], half, row["seeds"], column.decimals, signed=signed)
-    below = f"±{shown}" if shown else "–"
+    sign = "+" if signed else ""
+    text = plus_minus(column.factor * row[value], half, column.decimals, sign, UNKNOWN)
+    number, _, below = text.replace("± ", "±").replace("±–", "–").partition(" ")
     # The star hangs in a place of its own, so that digits stand below digits.
     star = ("*" if row["excludes_zero"] else " ") if signed else ""
     return f"{before}{' ' if before else ''}{number}{star}\n{below}{' ' if signed else ''}"
