@@ -92,8 +92,11 @@ def test_it_resumes(tmp_path: Path) -> None:
 def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
     grid = replace(TINY, flows=(10,), moves=())
-    loose = sg.envelope("short.py:Short", grid=grid)
+    with pytest.warns(sg.ScenarioWarning, match="short.py:Short promises nothing"):
+        loose = sg.envelope("short.py:Short", grid=grid)
     strict = sg.envelope("short.py:Short", grid=grid, promise="20 ms")
+    aimed = sg.envelope("short.py:Short", grid=grid, promise="10 ms target")
+    assert aimed.cells.equals(strict.cells), "a target may be exceeded by as much again"
     delays = loose.cells["queueing_delay_ns"].to_list()
     assert delays == strict.cells["queueing_delay_ns"].to_list()
     assert 20e6 < min(delays) < max(delays) < 52e6, "a buffer of 40 ms, and the packet in transmission"
@@ -102,6 +105,7 @@ def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.
     assert ("short.py:Short", "20 ms", "bound") in {
         row[:3] for row in page.promises({"short.py:Short": "short.py:Short"}, 20e6).rows
     }
+    assert (aimed.summary["promise_ns"], aimed.summary["promise_is_target"]) == (10_000_000, True)
 
 
 MOVED = """\
@@ -237,6 +241,7 @@ def test_the_command_writes_a_report(sluicegate: Program, monkeypatch: pytest.Mo
         (["red", "--suite", "envelope", "--move", "max_tj=3"], 'did you mean "max_th"'),
         (["rde", "--suite", "envelope"], 'did you mean "red"'),
         (["red", "--suite", "envelope", "--promise", "20"], "promise"),
+        (["red", "--suite", "envelope", "--promise", "20 target"], "promise"),
     ],
 )
 def test_wrong_arguments_are_answered(sluicegate: Program, tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -128,7 +128,8 @@ impl Display for LineName {
 impl Display for AccessName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AccessName { flow, far, back } = self;
-        write!(f, "flow/{flow}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
+        let number = flow + 1; // flows are counted from 1 where people see them
+        write!(f, "flow/{number}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
     }
 }
 

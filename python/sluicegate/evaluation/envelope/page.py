@@ -52,7 +52,7 @@ RAISED = "“raises”: the discipline raises an exception with that value, in t
 def page(done: Regions) -> Page:
     """The page."""
     names = {each["label"]: each["name"] for each in done.summary["disciplines"]}
-    promised = promises(names, done.summary["promise_ns"])
+    promised = promises(names, done.summary["promise_ns"], done.summary.get("promise_is_target", False))
     sections = [
         Section("regions", "Regions", WORDS, words=[HOSTS, ENDS], figure=charts.regions(done.envelopes()),
                 tables=[("Rates between which the promise is kept, round trip 30 ms", regions(done.envelopes()))]),
@@ -152,14 +152,15 @@ def _factor(one: float, open_one: bool, other: float, open_other: bool) -> float
     return max(one / other, other / one)
 
 
-def promises(names: Mapping[str, str], given: float | None = None) -> Table:
-    """What each discipline promises, with its source. `names`: by label; `given`: of a person's own."""
+def promises(names: Mapping[str, str], given: float | None = None, target: bool = False) -> Table:
+    """What each discipline promises, with its source. `names`: by label; `given`: of a person's own, a bound or a
+    `target`."""
     rows = []
     for label, name in names.items():
         promise = PROMISES.get(name)
         if promise is None:
             source = "--promise, or promise=" if given else "ITU-T G.114"
-            rows.append((label, duration((given or LATE_NS) / 1e9), "bound", source))
+            rows.append((label, duration((given or LATE_NS) / 1e9), "target" if target else "bound", source))
         else:
             kind = "bound" if promise.within == BOUND else "target"
             rows.append((label, promise.text, kind, promise.source))
