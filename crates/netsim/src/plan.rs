@@ -125,10 +125,11 @@ impl Display for LineName {
     }
 }
 
+/// As people see it, flows counted from 1; with `#` from 0, as in the names of all random streams.
 impl Display for AccessName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AccessName { flow, far, back } = self;
-        let number = flow + 1; // flows are counted from 1 where people see them
+        let number = flow + u32::from(!f.alternate());
         write!(f, "flow/{number}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
     }
 }
