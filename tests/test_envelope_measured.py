@@ -137,7 +137,7 @@ def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, m
     assert all(half["queueing_delay_ns"] < 0.6 * plain["queueing_delay_ns"])
     assert done.summary["disciplines"][0]["not_moved"] == ["spare", "law", "loud"]
     page_ = done.html()
-    assert "Not moved, for they are no numbers, or take neither half nor twice: spare, law, loud." in page_
+    assert "Not moved, because they are not numbers, or take neither half nor twice: spare, law, loud." in page_
     assert "round trip of 30 ms alone" in page_, "of a flood"
 
 
@@ -157,7 +157,7 @@ def test_what_was_asked_for_is_moved_to_these_values_alone(
     assert [row[:2] for row in rows] == [("as it is", ""), ("target_ms", "20"), ("target_ms", "300")]
     long = done.cells.filter(parameter="target_ms", value="300")["queueing_delay_ns"]
     assert 0.7 * 300e6 < long.mean() < 312e6, "a buffer of 300 ms, and the packet in transmission"  # type: ignore[operator]
-    assert page.moves(done, "red").rows[-1][0] == "hardly: w_q"
+    assert page.moves(done, "red").rows[-1][0] == "no clear effect: w_q"
 
 
 @pytest.mark.parametrize(

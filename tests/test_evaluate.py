@@ -109,14 +109,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
     return sg.evaluate("choke:candidates=2", out=out, settings=TINY, only=ONLY), out
 
 
-def test_all_scenarios_give_what_matters_in_them() -> None:
-    """Drop Tail alone, without a report; a page takes longer than these runs to load."""
+def test_all_scenarios_give_what_matters_in_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Drop Tail alone, without a report; a page takes longer than these runs to load. It is compared with nothing."""
     done = sg.evaluate("drop_tail", settings=Settings((1,), 12, 3, 0.1), alone=True)
     assert done.scenarios == SUITE.scenarios
     for scenario in done.scenarios:
         for number in scenario.matters:
             values = done.values(scenario, number, "drop_tail")
             assert [len(each) for each in values.values()] == [len(scenario.points)], (scenario.id, number)
+    command.tell(done)
+    told = capsys.readouterr().out
+    assert "drop_tail" in told
+    assert report.ALIKE not in told
 
 
 @pytest.mark.drawn
@@ -312,9 +316,10 @@ def test_what_a_number_cannot_tell_is_a_tie() -> None:
     assert [place.tied for place in places.values()] == [True, True, False]
 
 
-def test_ratios_have_a_geometric_mean() -> None:
-    assert metrics.METRICS["over_first"].mean([2.0, 0.5]) == pytest.approx(1)
-    assert metrics.METRICS["goodput_bps"].mean([2.0, 0.5]) == 1.25
+def test_the_page_has_the_means_of_the_table_and_every_half_width() -> None:
+    """Ratios of three seeds that differ by more than their mean."""
+    ratio = report._shown([1.1, 1.4, 2.8], "over_first", "CUBIC").split()
+    assert ratio == ["1.8", "±", "2.3"], "the mean of the values, and a half width above it"
 
 
 # What is asked ------------------------------------------------------------------------------------------------------

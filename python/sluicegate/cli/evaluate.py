@@ -260,6 +260,8 @@ def tell(done: Evaluation) -> None:
         ]
         print_table(["scenario", f"{BEST} best, {TIED} no different from the best", *done.labels], rows, whole=True)
     found = counts(done)
+    if len(found) < 2:
+        return  # nothing to compare with
     if not any(each.of for each in found.values()):
         print(ALIKE)
         return

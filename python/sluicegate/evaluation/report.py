@@ -189,7 +189,7 @@ def _verdicts(done: Outcome, scenario: Scenario) -> Iterator[str]:
         if best is None or len(places) < 2:
             continue
         tied = [label for label, place in places.items() if place.tied and not place.best]
-        others = f"; not told apart from it: {', '.join(tied)}" if tied else ""
+        others = f"; not significantly different: {', '.join(tied)}" if tied else ""
         yield f"Best by “{number.text}”: {best}, {_shown(places[best].values, number.metric, number.of)}{others}."
 
 

@@ -37,9 +37,9 @@ ENDS = (
 
 MOVED = (
     "Rates between which the promise is kept, with the parameter as it is, halved and doubled, and all else as it is. "
-    f"“hardly”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move is known. "
-    f"A value that is derived from the link is halved and doubled from there. {ENDS} “rule”: the discipline does not "
-    "take such a value. These runs have fewer packets than those of the regions, so that their rates may differ from "
+    f"“no clear effect”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move "
+    f"is known. A value that is derived from the link is halved and doubled from there. {ENDS} “rule”: the "
+    "discipline does not take such a value. These runs have fewer packets than those of the regions, so that their rates may differ from "
     "the ones there, and faster links are not measured: compare along a row."
 )
 ASKED = (
@@ -88,7 +88,7 @@ def _discipline(done: Regions, number: int, label: str) -> Section:
         words.append(RAISED)
     about = next(each for each in done.summary["disciplines"] if each["label"] == label)
     if left := about.get("not_moved"):
-        words.append(f"Not moved, for they are no numbers, or take neither half nor twice: {', '.join(left)}.")
+        words.append(f"Not moved, because they are not numbers, or take neither half nor twice: {', '.join(left)}.")
     return Section(f"maps-{number}", label, flood if trips else "", words=words, figure=charts.maps(done, label),
                    tables=[(title, table) for _, table in said])  # fmt: skip
 
@@ -117,7 +117,7 @@ def moves(done: Regions, label: str) -> Table:
         else:
             rest.append(name)
     if rest:
-        rows.append((f"hardly: {', '.join(rest)}", *("" for _ in (1.0, *factors))))
+        rows.append((f"no clear effect: {', '.join(rest)}", *("" for _ in (1.0, *factors))))
     head = ("parameter", "as it is", *(f"times {factor:g}" for factor in factors))
     return Table(head, tuple(rows), len(factors) + 1)
 
