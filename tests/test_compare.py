@@ -85,6 +85,8 @@ def test_objects_state_every_value_and_are_named_by_what_is_not_default() -> Non
         ("red:min_th=70", ['"red:min_th=70"', "min_th < max_th", "60"]),
         ("red:candidates=2", ['"red:candidates=2"', "queue.red.candidates"]),
         ("red:s=4 parsecs", ["queue.red.s", "parsecs"]),
+        ("red codel", ['"red codel"', "separate disciplines by commas: red,codel"]),
+        ("red;codel", ["separate disciplines by commas: red,codel"]),
         ("red:gentle", ['"red:gentle"', '"gentle" must be KEY=VALUE']),
         ("red:min_th=", ['"min_th=" must be KEY=VALUE']),
         ("red:min_th=3:min_th=4", ["min_th is given twice"]),
@@ -385,7 +387,7 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path
             for mean, factor, (_, metric) in zip(means, factors, of_group, strict=True)
         ]
         assert table[row + 1].split() == [
-            f"±{stats.half_text(factor * mean['mean'], factor * mean['half_width'], mean['seeds'], metric.decimals)}"
+            f"±{factor * mean['half_width']:.{metric.decimals}f}"
             for mean, factor, (_, metric) in zip(means, factors, of_group, strict=True)
         ]
         dots = [label in done.best(column, metric) for column, (_, metric) in zip(columns, of_group, strict=True)]
@@ -457,6 +459,7 @@ def test_groups_and_quantities_are_shown_as_asked(sluicegate: Program, tmp_path:
     assert [len(row) - ("●" in row) for row in rows] == [2] * 4
     assert "least delay p99: fq_codel" in of_delay
     assert titles(shown("--metric", "utilisation")) == ["link bottleneck"]
+    assert titles(shown("--metric", "jain_all")) == ["all flows"]
     assert titles(shown("--metric", "loss", "--metric", "link_loss", "--group", "voip")) == ["voip", "link bottleneck"]
     differences = [line for line in shown("--group", "voip", "--differences") if "difference" in line]
     assert differences == ["voip: difference to drop_tail, paired by seed"]
@@ -471,6 +474,7 @@ def test_groups_and_quantities_are_shown_as_asked(sluicegate: Program, tmp_path:
         (["--group", "flood", "--group", "flod"], '--group flod: no such group; did you mean "flood"?'),
         (["--metric", "p98"], '--metric p98: no such quantity; did you mean "p99"?'),
         (["--metric", "utilization"], '--metric utilization: no such quantity; did you mean "utilisation"?'),
+        (["--metric", "jain"], '--metric jain: no such quantity; did you mean "jain_tcp"?'),
         (["--metric", "zzz"], "--metric zzz: no such quantity; known: throughput, loss, p50, p95, p99, "),
     ],
 )

@@ -178,9 +178,15 @@ def test_the_page_has_controllers_and_what_is_asked(made: tuple[sg.Evaluation, P
         ("quinn:cubic:x=1", "is written in Rust and takes no values"),
         ("all,cubic", "all includes every one"),
         ("", "the name is missing"),
+        ("red", "is a queue discipline, .*leave out --suite congestion-control"),
+        ("short.py:Short", '"short.py:Short": is a queue discipline'),
     ],
 )
-def test_a_wrong_controller_is_refused(given: str, why: str) -> None:
+def test_a_wrong_controller_is_refused(given: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("short.py").write_text(
+        "class Short:\n    def __init__(self, *, rate_bps): ...\n\n    enqueue = dequeue = None\n"
+    )
     with pytest.raises(sg.ScenarioError, match=why):
         sg.evaluate(given, suite=SUITE.name, only=["convergence"], settings=TINY)
 

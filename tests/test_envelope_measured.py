@@ -92,8 +92,11 @@ def test_it_resumes(tmp_path: Path) -> None:
 def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
     grid = replace(TINY, flows=(10,), moves=())
-    loose = sg.envelope("short.py:Short", grid=grid)
+    with pytest.warns(sg.ScenarioWarning, match="short.py:Short promises nothing"):
+        loose = sg.envelope("short.py:Short", grid=grid)
     strict = sg.envelope("short.py:Short", grid=grid, promise="20 ms")
+    aimed = sg.envelope("short.py:Short", grid=grid, promise="10 ms target")
+    assert aimed.cells.equals(strict.cells), "a target may be exceeded by as much again"
     delays = loose.cells["queueing_delay_ns"].to_list()
     assert delays == strict.cells["queueing_delay_ns"].to_list()
     assert 20e6 < min(delays) < max(delays) < 52e6, "a buffer of 40 ms, and the packet in transmission"
@@ -102,6 +105,7 @@ def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.
     assert ("short.py:Short", "20 ms", "bound") in {
         row[:3] for row in page.promises({"short.py:Short": "short.py:Short"}, 20e6).rows
     }
+    assert (aimed.summary["promise_ns"], aimed.summary["promise_is_target"]) == (10_000_000, True)
 
 
 MOVED = """\
@@ -133,7 +137,7 @@ def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, m
     assert all(half["queueing_delay_ns"] < 0.6 * plain["queueing_delay_ns"])
     assert done.summary["disciplines"][0]["not_moved"] == ["spare", "law", "loud"]
     page_ = done.html()
-    assert "Not moved, for they are no numbers, or take neither half nor twice: spare, law, loud." in page_
+    assert "Not moved, because they are not numbers, or take neither half nor twice: spare, law, loud." in page_
     assert "round trip of 30 ms alone" in page_, "of a flood"
 
 
@@ -153,7 +157,7 @@ def test_what_was_asked_for_is_moved_to_these_values_alone(
     assert [row[:2] for row in rows] == [("as it is", ""), ("target_ms", "20"), ("target_ms", "300")]
     long = done.cells.filter(parameter="target_ms", value="300")["queueing_delay_ns"]
     assert 0.7 * 300e6 < long.mean() < 312e6, "a buffer of 300 ms, and the packet in transmission"  # type: ignore[operator]
-    assert page.moves(done, "red").rows[-1][0] == "hardly: w_q"
+    assert page.moves(done, "red").rows[-1][0] == "no clear effect: w_q"
 
 
 @pytest.mark.parametrize(
@@ -237,6 +241,7 @@ def test_the_command_writes_a_report(sluicegate: Program, monkeypatch: pytest.Mo
         (["red", "--suite", "envelope", "--move", "max_tj=3"], 'did you mean "max_th"'),
         (["rde", "--suite", "envelope"], 'did you mean "red"'),
         (["red", "--suite", "envelope", "--promise", "20"], "promise"),
+        (["red", "--suite", "envelope", "--promise", "20 target"], "promise"),
     ],
 )
 def test_wrong_arguments_are_answered(sluicegate: Program, tmp_path: Path, arguments: list[str], words: str) -> None:

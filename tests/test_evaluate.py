@@ -110,14 +110,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
     return sg.evaluate("choke:candidates=2", out=out, settings=TINY, only=ONLY), out
 
 
-def test_all_scenarios_give_what_matters_in_them() -> None:
-    """Drop Tail alone, without a report; a page takes longer than these runs to load."""
+def test_all_scenarios_give_what_matters_in_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Drop Tail alone, without a report; a page takes longer than these runs to load. It is compared with nothing."""
     done = sg.evaluate("drop_tail", settings=Settings((1,), 12, 3, 0.1), alone=True)
     assert done.scenarios == SUITE.scenarios
     for scenario in done.scenarios:
         for number in scenario.matters:
             values = done.values(scenario, number, "drop_tail")
             assert [len(each) for each in values.values()] == [len(scenario.points)], (scenario.id, number)
+    command.tell(done)
+    told = capsys.readouterr().out
+    assert "drop_tail" in told
+    assert report.ALIKE not in told
 
 
 @pytest.mark.drawn
@@ -297,9 +301,10 @@ def test_what_a_number_cannot_tell_is_a_tie() -> None:
     assert [place.tied for place in places.values()] == [True, True, False]
 
 
-def test_ratios_have_a_geometric_mean() -> None:
-    assert metrics.METRICS["over_first"].mean([2.0, 0.5]) == pytest.approx(1)
-    assert metrics.METRICS["goodput_bps"].mean([2.0, 0.5]) == 1.25
+def test_the_page_has_the_means_of_the_table_and_every_half_width() -> None:
+    """Ratios of three seeds that differ by more than their mean."""
+    ratio = report._shown([1.1, 1.4, 2.8], "over_first", "CUBIC").split()
+    assert ratio == ["1.8", "±", "2.3"], "the mean of the values, and a half width above it"
 
 
 # What is asked ------------------------------------------------------------------------------------------------------
@@ -331,6 +336,9 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ("all,red", {}, sg.ScenarioError, "all includes every one: leave red out"),
         ("drr", {}, sg.ScenarioError, 'discipline "drr": holds classes of traffic'),
         ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
+        ("red", {"suite": "rfc"}, UnknownName, "envelope"),
+        ("cubic", {}, sg.ScenarioError, '"cubic": is a congestion control: .*--suite congestion-control'),
+        ("red", {"only": "mid"}, UnknownName, '"mid"; did you mean "mild"'),
         ("red", {"suite": "envelope"}, sg.ScenarioError, "has a function of its own, sluicegate.envelope"),
         ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),
         ("red", {"seeds": 0}, ValueError, "at least one is needed"),

@@ -193,6 +193,36 @@ def test_ctx_and_packets_tell_what_they_say() -> None:
     assert 4 * NANOS < times[-1] <= 5 * NANOS
 
 
+def test_it_is_told_the_rate_and_each_change_of_it() -> None:
+    told: list[tuple[bool, int]] = []
+
+    class Told(Fifo):
+        def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+            told.append((ctx.now_ns > NANOS, ctx.rate_bps))
+            return super().dequeue(ctx)
+
+    change = {"time": "1 s", "key": "network.rate", "value": "0.5 Mbit/s"}
+    network = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=Told)
+    sg.Simulation(network, sg.Udp(rate="2 Mbit/s"), duration="2 s", warmup="0 s", changes=[change]).finish()
+    assert set(told) == {(False, 1_000_000), (True, 500_000)}
+
+
+@pytest.mark.parametrize(("limit", "packets"), [("24 kB", 24), ("10 B", 1), ("80 ms", 10), (7, 7)])
+def test_a_limit_comes_in_packets(limit: str | int, packets: int) -> None:
+    made: list[int] = []
+
+    class Limited(Fifo):
+        def __init__(self, *, limit: int = 20) -> None:
+            made.append(limit)
+            super().__init__(limit=limit)
+
+    sg.simulate(
+        sg.dumbbell(rate="1 Mbit/s", queue=Limited), sg.Udp(rate="2 Mbit/s"), duration="100 ms",
+        sets={"queue.limit": limit},
+    )  # fmt: skip
+    assert set(made) == {packets}
+
+
 def test_acknowledgements_are_another_flow() -> None:
     flows = set()
 

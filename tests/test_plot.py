@@ -25,6 +25,13 @@ def example() -> Figure:
     return figure
 
 
+def test_labels_of_a_logarithmic_axis_are_short() -> None:
+    axes = Figure().subplots()
+    plot.log_axis(axes, "x", [0.04641588, 0.2154434, 10, 12500])
+    label = axes.xaxis.get_major_formatter()
+    assert [label(tick, 0) for tick in axes.get_xticks()] == ["0.0464", "0.215", "10", "12500"]
+
+
 def test_the_same_figure_gives_the_same_bytes() -> None:
     assert plot.svg(example()) == plot.svg(example())
 

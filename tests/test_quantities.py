@@ -10,13 +10,16 @@ import pytest
 from sluicegate import ScenarioError, _core
 from sluicegate.quantities import (
     UNITS,
+    UNKNOWN,
     column_value,
     duration,
     fixed,
     in_base_unit,
+    plus_minus,
     quantity,
     rate_text,
     significant,
+    spread_text,
     uncertain,
 )
 
@@ -111,6 +114,28 @@ def test_rates_are_printed_in_the_largest_unit() -> None:
     ]
     exact = [rate_text(rate, whole=True) for rate in (999, 1000, 1_234_567, 45_500_000, 2 * 10**9)]
     assert exact == ["999 bit/s", "1 kbit/s", "1234567 bit/s", "45500 kbit/s", "2 Gbit/s"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "sign", "text"),
+    [
+        (659.6, 3131.0, "", "659.6 ± 3131.0"),  # two runs that differ: a half width above the mean says so
+        (0.3, 0.04, "", "0.3"),
+        (-0.04, 0.6, "", "0.0 ± 0.6"),
+        (1.0, 40.0, "+", "+1.0 ± 40.0"),
+        (659.6, None, "", "659.6 ± –"),
+        (659.6, math.nan, "", "659.6 ± –"),
+    ],
+)
+def test_only_a_half_width_that_rounds_to_zero_is_left_out(
+    mean: float, half: float | None, sign: str, text: str
+) -> None:
+    assert plus_minus(mean, half, 1, sign, UNKNOWN) == text
+
+
+def test_the_dash_is_explained_where_it_stands() -> None:
+    said = spread_text(2)
+    assert [spread_text(1), spread_text(2, True)] == ["no intervals", f"{said}; ± –: of one run"]
 
 
 @pytest.mark.parametrize(

@@ -231,10 +231,10 @@ def test_a_replay_of_what_arrived_is_what_the_simulator_sent(tmp_path: Path) -> 
     """One source on a fast access link: its capture replayed at the bottleneck's rate leaves as in the simulation."""
     network = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", access_rate="100 Mbit/s", queue=sg.DropTail(limit=20))
     source = sg.OnOff(rate="5 Mbit/s", on_mean="50 ms", off_mean="150 ms")
-    links = {"bottleneck": tmp_path / "sent.pcapng", "flow/0/access": tmp_path / "arrived.pcapng"}
+    links = {"bottleneck": tmp_path / "sent.pcapng", "flow/1/access": tmp_path / "arrived.pcapng"}
     run = sg.simulate(network, source, duration="20 s", seed=4, pcap=links)
     done = sg.replay(
-        links["flow/0/access"], rate="1 Mbit/s", queue=sg.DropTail(limit=20), write=tmp_path / "again.pcapng"
+        links["flow/1/access"], rate="1 Mbit/s", queue=sg.DropTail(limit=20), write=tmp_path / "again.pcapng"
     )
     from test_replay import blocks
 
@@ -249,6 +249,8 @@ def test_a_replay_of_what_arrived_is_what_the_simulator_sent(tmp_path: Path) -> 
 def test_links_of_a_capture_are_checked_before_the_run(sluicegate: Program, small: Path, tmp_path: Path) -> None:
     for arguments, says in (
         (["--pcap", "bottlenek=x.pcapng"], 'no such link; did you mean "bottleneck"?'),
+        (["--pcap", "flow/0/access=x.pcapng"], "no such link; links: bottleneck, "),
+        (["--pcap", "flow/0/access=x.pcapng"], "; of single flows: flow/1/access to flow/"),
         (["--pcap", "bottleneck"], "say where to write it"),
         (["--pcap", "=x"], "must be LINK or LINK=FILE"),
         (["--pcap", "bottleneck=x", "--pcap", "bottleneck=y"], "given twice"),
@@ -269,7 +271,7 @@ def test_capturing_changes_nothing_of_a_run(tmp_path: Path) -> None:
         assert captured.links.equals(plain.links), link
     network, source = sg.dumbbell(rate="1 Mbit/s"), sg.Udp(rate="0.5 Mbit/s", access_jitter="5 ms", spread="0 s")
     file = tmp_path / "access.pcapng"
-    sg.simulate(network, source, duration="2 s", pcap={"flow/0/access": file})
+    sg.simulate(network, source, duration="2 s", pcap={"flow/1/access": file})
     times = [time for time, _, _ in blocks(file)]
     # 1000 bytes at 0.5 Mbit/s, without the jitter, and nothing that the end came before.
     assert {late - early for early, late in itertools.pairwise(times)} == {16_000_000}

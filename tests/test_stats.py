@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sluicegate.stats import ENOUGH, TOO_FEW, difference, ends, half_text, interval, is_share, spread_text
+from sluicegate.stats import difference, ends, interval, is_share
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 
@@ -76,28 +76,3 @@ def test_shares_are_known_by_their_columns(name: str, share: bool) -> None:
 def test_no_values_give_no_interval() -> None:
     with pytest.raises(ValueError, match="at least one"):
         interval([])
-
-
-@pytest.mark.parametrize(
-    ("mean", "half", "count", "shown"),
-    [
-        (659.6, 3131.0, 2, TOO_FEW),  # delays are above 0 anyway
-        (659.6, 31.0, 2, "31.0"),
-        (0.3, 0.6, 2, "0.6"),  # less than 1 ms tells enough, whatever the mean
-        (0.96, 2.67, ENOUGH, "2.7"),  # from here on seeds that differ by that much are why
-        (659.6, math.nan, 1, ""),
-        (659.6, None, 1, ""),
-    ],
-)
-def test_a_half_width_that_says_nothing_is_not_printed(mean: float, half: float | None, count: int, shown: str) -> None:
-    assert half_text(mean, half, count, 1) == shown
-
-
-def test_a_difference_may_be_near_zero_and_keeps_its_half_width() -> None:
-    assert half_text(1.0, 40.0, 2, 1, signed=True) == "40.0"
-
-
-def test_tables_say_what_the_sign_means_where_it_can_stand() -> None:
-    assert [TOO_FEW in spread_text(count) for count in (1, 2, ENOUGH)] == [False, True, False]
-    assert math.isnan(interval([1.0, 9.0]).shown_half_width)
-    assert interval([1.0, 1.1]).shown_half_width == interval([1.0, 1.1]).half_width

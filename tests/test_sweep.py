@@ -137,7 +137,7 @@ MISTAKES = {
     "queue.discipline=red,,choke": "a value is missing",
     "queue.min_th=20,30,40": "--over queue.min_th = 30 packets: breaks the rule min_th < max_th",
     "queue.max_th=40,9": "--over queue.max_th=9: small.toml:8: queue.min_th = 10 packets: breaks the rule",
-    "queue.red.max_p=0.1,0.2 --over queue.limit=60,70": "--over queue.red.max_p: its values make no difference",
+    "queue.red.max_p=0.1,0.2 --over queue.limit=60,70": "no point has the discipline red, which alone reads queue.red",
     "run.seed=1,2": "--over run.seed: a sweep takes the seeds it is given",
     "run.series=true": "--over run.series: a sweep keeps no series",
     "queue.limit=1..10000 10000 --over queue.red.max_p=0.1..1 10000": "100000000 points; must be at most 1000000",

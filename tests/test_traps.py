@@ -54,6 +54,18 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {TCP: UDP.replace('"10 Mbit/s"', '"20 Mbit/s"'), '"200 Mbit/s"': '"10 Mbit/s"'},
         ["flows.0 (udp", "to a receiver whose port takes 10 Mbit/s", "network.access_rate to 15 Mbit/s"],
     ),
+    "ECN, but the discipline drops": (
+        {TCP: f"{TCP}\necn = true", QUEUE: 'discipline = "pie"'},
+        ["queue.action = drop", "flows.0 (tcp) has ecn = true, but pie at bottleneck drops", "set action = mark"],
+    ),
+    "the same with a switch": (
+        {TCP: f"{TCP}\necn = true", QUEUE: CODEL},
+        ["queue.ecn = false", "codel at bottleneck drops", "set ecn = true"],
+    ),
+    "BBR ignores marks": (
+        {TCP: 'kind = "tcp"\ncount = 50\nalgorithm = "bbr"\necn = true'},
+        ["flows.0 (tcp): algorithm = bbr ignores marks", "set ecn = false"],
+    ),
     "window below the product": (
         {TCP: 'kind = "tcp"\nprofile = "ns2"'},
         ["flows.0 (tcp", "window of 20 packets holds the flow at 8 Mbit/s", "share of the path is 20 Mbit/s", "50 p"],
@@ -383,7 +395,9 @@ def test_wires_are_told_of_where_packets_cross_them(tmp_path: Path) -> None:
     dead = LINKS.replace(back, f"{back}, loss = 1").replace('"2 Mbit/s"', '"1 Mbit/s"')
     [said] = traps.of_scenario(resolved(dead, tmp_path))
     assert said.startswith("back: loss = 1")
-    assert traps.of_scenario(resolved(dead.replace('return_path = ["back"]\n', ""), tmp_path)) == []
+    [said] = traps.of_scenario(resolved(dead.replace('return_path = ["back"]\n', ""), tmp_path))
+    assert said.startswith("network.links.2 (back): no flow crosses it")
+    assert said.endswith("return_path if acknowledgements are to cross it")
 
 
 def test_what_lists_have_in_common() -> None:

@@ -166,6 +166,9 @@ class Ctx:
     def now_ns(self) -> int:
         """The simulated time in nanoseconds since the start of the run."""
     @property
+    def rate_bps(self) -> int:
+        """The link's rate in bit/s. A change of the settings changes it, the rate of a trace does not."""
+    @property
     def packets(self) -> int:
         """How many packets are queued, without the arriving one."""
     @property

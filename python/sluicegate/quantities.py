@@ -51,6 +51,8 @@ def wrapped(label: str, width: int) -> str:
             lines.append("")
         lines[-1] += piece
     return "\n".join(lines)
+
+
 def mistyped(given: str) -> str:
     """The end of a message about a rate or a time that is none: what was probably meant, if that is known."""
     found = re.fullmatch(r"\s*(\d+)(?:[.,](\d+))?\s*(\D*?)\s*", given)
@@ -198,6 +200,30 @@ def significant(value: float | None) -> str:
     return f"{value:.2f}" if magnitude >= 0.1 or magnitude == 0 else f"{value:.2g}"
 
 
+UNKNOWN = "± –"
+"""What tables have for the half width of a value that one of several runs has alone."""
+
+
+def plus_minus(mean: float, half: float | None, decimals: int, sign: str = "", alone: str = "") -> str:
+    """A mean and the half width of its interval, in one unit and to so many decimals (tens if negative). The half width
+    is left out where it rounds to zero; `alone` stands for that of a single run, which has none (None or NaN). `sign`:
+    "+" for differences."""
+    if half is None or math.isnan(half):
+        spread = alone
+    else:
+        rounded = round(half, decimals)
+        spread = f"± {rounded:.{max(decimals, 0)}f}" if rounded else ""
+    return f"{round(mean, decimals) + 0.0:{sign}.{max(decimals, 0)}f} {spread}".rstrip()  # no -0
+
+
+def spread_text(count: int, of_one_run: bool = False) -> str:
+    """What a table says of its intervals: "mean ± half width of its 95 % interval", and what the dash means that stands
+    for the half width of a value that one of several runs has alone, if there is any."""
+    if count < 2:
+        return "no intervals"
+    return f"mean ± half width of its 95 % interval{f'; {UNKNOWN}: of one run' if of_one_run else ''}"
+
+
 def uncertain(mean: float, half: float, unit: str = "", most: int = 4, decimals: int = 6) -> str:
     """A mean and the half width of its interval, without their unit, to the half width's second digit.
 
@@ -216,9 +242,7 @@ def uncertain(mean: float, half: float, unit: str = "", most: int = 4, decimals:
         digits = min(digits, 1)
     if digits > decimals and decimals >= 6:
         return f"{mean:.3g} ± {half:.1g}"
-    digits = min(digits, decimals)
-    shown, spread = (f"{round(value, digits) + 0.0:.{max(digits, 0)}f}" for value in (mean, half))  # no -0
-    return f"{shown} ± {spread}" if float(spread) else shown
+    return plus_minus(mean, half, min(digits, decimals))
 
 
 def duration(seconds: float) -> str:

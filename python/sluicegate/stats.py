@@ -18,40 +18,6 @@ ENOUGH = 5
 """The fewest runs whose spread moves a bound; t's quantile is then 2.8."""
 
 
-TOO_FEW = "–"
-"""What tables have for a half width that says nothing; "?" is for goals that an interval leaves open."""
-
-TOO_FEW_SAID = f"± {TOO_FEW}: too few runs"
-"""What a table with such a half width says below it."""
-
-
-def tells(mean: float, half: float, count: int, grain: float = 0.0) -> bool:
-    """Whether the half width of an interval says something: it does not where it exceeds the mean and some grain, and
-    that only because the runs are fewer than `ENOUGH`.
-
-    The t interval of two runs is 12.7 standard errors wide, which is right: the two may lie near each other by chance.
-    "660 ± 3131 ms" is right, too, but it tells nobody anything: a delay is above 0 anyway. From `ENOUGH` runs on a half
-    width above the mean says that the runs differ by that much.
-    """
-    return count >= ENOUGH or half <= max(abs(mean), grain)
-
-
-def half_text(mean: float, half: float | None, count: int, decimals: int, *, signed: bool = False) -> str:
-    """A half width as tables have it, in the unit of the mean; `TOO_FEW` where it says nothing; "" where it is unknown,
-    as of a single run. The grain is ten of the last digit shown. `signed`: of a difference, which may be near 0, so
-    that any half width says something."""
-    if half is None or math.isnan(half):
-        return ""
-    return f"{half:.{decimals}f}" if signed or tells(mean, half, count, 10.0 ** (1 - decimals)) else TOO_FEW
-
-
-def spread_text(count: int) -> str:
-    """What a table says of its intervals: "mean ± half width of its 95 % interval", and what `TOO_FEW` means."""
-    if count < 2:
-        return "no intervals"
-    return f"mean ± half width of its 95 % interval{f'; {TOO_FEW_SAID}' if count < ENOUGH else ''}"
-
-
 @dataclass(frozen=True)
 class Interval:
     """A mean over runs with its 95 % interval, in the unit of the values.
@@ -75,11 +41,6 @@ class Interval:
     def high(self) -> float:
         """Upper end of the interval for the mean; NaN with fewer than two values."""
         return self.mean + self.half_width
-
-    @property
-    def shown_half_width(self) -> float:
-        """`half_width`, or NaN where it says nothing (`tells`)."""
-        return self.half_width if tells(self.mean, self.half_width, self.count) else math.nan
 
     @property
     def margin(self) -> float:

@@ -78,7 +78,9 @@ fn scaled(text: &str, units: &[(&str, f64)], expected: &str, max: f64) -> Result
     };
     let scaled = libm::round(value * factor);
     if !(0.0..=max).contains(&scaled) {
-        return Err(format!("must be {expected}, not negative and not absurdly large"));
+        let (largest, factor) =
+            units.iter().copied().fold(units[0], |one, other| if other.1 > one.1 { other } else { one });
+        return Err(format!("must be {expected}, from 0 to {} {largest}", max / factor));
     }
     Ok(scaled as u64)
 }

@@ -6,7 +6,7 @@ use crate::section::Section;
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::Discipline;
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Link, Rate, quantity};
+use sluicegate_base::{Link, Rate, Size, quantity};
 use sluicegate_netsim::QueuedPacket;
 
 /// The key of the table with values for a foreign discipline: `[queue.python]`.
@@ -100,17 +100,19 @@ impl Foreign {
         Foreign::named(section, CONTROLLER, item, reference).map(Some)
     }
 
-    /// The same at a link, whose typical packets a limit is counted in that is given as a time.
+    /// The same at a link, whose typical packets a limit is counted in that is given as a time or in bytes.
     pub(crate) fn at(&self, link: &Link) -> Foreign {
         let mut foreign = self.clone();
         for (key, raw) in &mut foreign.shared {
-            let time = match raw {
-                Raw::Text(text) if key == "limit" => quantity::span(text).ok(),
-                _ => None,
+            let Raw::Text(text) = &*raw else { continue };
+            let packets = match (quantity::span(text), quantity::size(text)) {
+                _ if key != "limit" => continue,
+                (Ok(time), _) => link.packets_in(time),
+                (_, Ok(Size::Bytes(bytes))) => bytes / link.packet.max(1),
+                (_, Ok(Size::Packets(packets))) => packets,
+                _ => continue,
             };
-            if let Some(time) = time {
-                *raw = Raw::Integer(i64::try_from(link.packets_in(time).max(1)).unwrap_or(i64::MAX));
-            }
+            *raw = Raw::Integer(i64::try_from(packets.max(1)).unwrap_or(i64::MAX));
         }
         foreign
     }

@@ -125,10 +125,12 @@ impl Display for LineName {
     }
 }
 
+/// As people see it, flows counted from 1; with `#` from 0, as in the names of all random streams.
 impl Display for AccessName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AccessName { flow, far, back } = self;
-        write!(f, "flow/{flow}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
+        let number = flow + u32::from(!f.alternate());
+        write!(f, "flow/{number}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
     }
 }
 

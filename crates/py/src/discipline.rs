@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::{Ctx, Discipline};
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Rate, Time};
+use sluicegate_base::{Link, Rate, Time};
 use sluicegate_lab::Foreign;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub fn build<P: Lendable>(
         next_wakeup,
         wake,
         average,
-        ctx: Py::new(py, PyCtx::new(queue.clone()))?,
+        ctx: Py::new(py, PyCtx::new(queue.clone(), rate))?,
         queue,
         inside: Inside { packets: BTreeMap::new(), bytes: 0 },
         arrived: 0,
@@ -289,6 +289,10 @@ impl<P: Lendable> Discipline<P> for PyDiscipline<P> {
             let result = result.and_then(|given| self.nothing("wake", &given));
             self.outcome(py, "wake", result);
         });
+    }
+
+    fn link_changed(&mut self, link: &Link, _ctx: &mut Ctx<'_, P>) {
+        Python::attach(|py| self.ctx.borrow_mut(py).rate = link.rate);
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
 use sluicegate_aqm::DropReason;
 use sluicegate_base::params::did_you_mean;
-use sluicegate_base::{Ecn, Stream, Time};
+use sluicegate_base::{Ecn, Rate, Stream, Time};
 use sluicegate_lab::replay::Packet;
 use sluicegate_netsim::{End, Headers, QueuedPacket};
 use sluicegate_tcp::segment::Options;
@@ -337,6 +337,8 @@ pub struct PyCtx {
     pub(crate) open: bool,
     pub(crate) now: Time,
     pub(crate) rng: Stream,
+    /// That of the link, as the settings have it.
+    pub(crate) rate: Rate,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     /// The number of the packet that arrives in this call: it is not among `packets` and `bytes`.
@@ -347,9 +349,9 @@ pub struct PyCtx {
 
 impl PyCtx {
     /// A context outside of any call.
-    pub(crate) fn new(queue: Arc<Queue>) -> PyCtx {
+    pub(crate) fn new(queue: Arc<Queue>, rate: Rate) -> PyCtx {
         let rng = Stream::new(0, ""); // the link's own takes its place at every call
-        PyCtx { open: false, now: Time::ZERO, rng, packets: 0, bytes: 0, arriving: 0, dropped: Vec::new(), queue }
+        PyCtx { open: false, now: Time::ZERO, rng, rate, packets: 0, bytes: 0, arriving: 0, dropped: Vec::new(), queue }
     }
 
     fn lent(&mut self) -> PyResult<&mut Self> {
@@ -366,6 +368,12 @@ impl PyCtx {
     #[getter]
     fn now_ns(&mut self) -> PyResult<u64> {
         Ok(self.lent()?.now.0)
+    }
+
+    /// The link's rate in bit/s; a change of the settings changes it, a trace does not.
+    #[getter]
+    fn rate_bps(&mut self) -> PyResult<u64> {
+        Ok(self.lent()?.rate.0)
     }
 
     /// How many packets are queued, without the arriving one.

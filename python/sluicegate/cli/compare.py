@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..quantities import did_you_mean, wrapped
-from ..stats import half_text, spread_text
+from ..quantities import UNKNOWN, did_you_mean, plus_minus, spread_text, wrapped
 from . import real_packets
 from .common import (
     MOST_SEEDS,
@@ -132,7 +131,8 @@ class Wanted:
     groups: Sequence[str]
     of_groups: Sequence[str]
     of_links: Sequence[str]
-    totals: bool
+    of_all: Sequence[str]
+    usual: bool
     by_name: Sequence[str]
     """The quantities of groups that --metric asks for: where no group has one, that is said."""
 
@@ -151,20 +151,22 @@ class Column:
 
 def asked(groups: list[str] | None, metrics: list[str] | None, known: Sequence[str]) -> Wanted:
     """What --group and --metric ask for, of a scenario with the groups `known`. Raises `Refusal`."""
-    from ..goals.measures import GROUP, LINK, USUAL
+    from ..goals.measures import GROUP, LINK, TOTAL, USUAL
 
     known, groups, metrics = (list(dict.fromkeys(names or [])) for names in (known, groups, metrics))
     for name in groups:
         if name not in known:
             raise Refusal(f"--group {name}: no such group{did_you_mean(name, known)}")
     for word in metrics:
-        if word not in GROUP and word not in LINK:
-            raise Refusal(f"--metric {word}: no such quantity{did_you_mean(word, [*GROUP, *LINK])}")
+        if word not in (every := {**GROUP, **LINK, **TOTAL}):
+            raise Refusal(f"--metric {word}: no such quantity{did_you_mean(word, every)}")
+    usual = not groups and not metrics
     return Wanted(
         groups or known,
         [word for word in metrics or USUAL if word in GROUP],
         [word for word in metrics or LINK if word in LINK] if not groups or metrics else [],
-        not groups and not metrics,
+        [word for word in TOTAL if usual or (word in metrics and word not in GROUP)],
+        usual,
         [word for word in metrics if word in GROUP],
     )
 
@@ -186,7 +188,7 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
     groups, totals = group_sections(comparison, wanted), total_sections(comparison, wanted)
     if comparison.twins:
         print_sides(console, comparison, groups, totals)
-    losses = loss_sections(comparison) if wanted.totals else []
+    losses = loss_sections(comparison) if wanted.usual else []
     for title, columns in [] if comparison.twins else [*groups, *totals, *losses]:
         console.print(title, style="bold", soft_wrap=True)
         console.print(means_table(comparison, columns, marked=several))
@@ -314,7 +316,7 @@ def total_sections(comparison: Comparison, wanted: Wanted) -> list[tuple[str, li
     """The tables of all flows and of each link; one table when there is one link."""
     from ..goals.measures import LINK, TOTAL
 
-    flows = [shown(comparison, metric.name, metric) for metric in TOTAL.values()] if wanted.totals else []
+    flows = [shown(comparison, metric.name, metric) for metric in map(TOTAL.__getitem__, wanted.of_all)]
     links = [
         (f"link {link}", [shown(comparison, before + LINK[word].name, LINK[word]) for word in wanted.of_links])
         for link in comparison.links
@@ -407,10 +409,10 @@ def cell(row: dict[str, Any], value: str, column: Column, before: str = "") -> s
     if row[value] is None:
         return "–"
     signed = value == "difference"
-    number = f"{column.factor * row[value]:{'+' if signed else ''}.{column.decimals}f}"
     half = None if row["half_width"] is None else column.factor * row["half_width"]
-    shown = half_text(column.factor * row[value], half, row["seeds"], column.decimals, signed=signed)
-    below = f"±{shown}" if shown else "–"
+    sign = "+" if signed else ""
+    text = plus_minus(column.factor * row[value], half, column.decimals, sign, UNKNOWN)
+    number, _, below = text.replace("± ", "±").replace("±–", "–").partition(" ")
     # The star hangs in a place of its own, so that digits stand below digits.
     star = ("*" if row["excludes_zero"] else " ") if signed else ""
     return f"{before}{' ' if before else ''}{number}{star}\n{below}{' ' if signed else ''}"

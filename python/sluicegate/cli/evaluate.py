@@ -80,7 +80,9 @@ def evaluate(
     promise: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="With --suite envelope: the delay that your own discipline promises. [400 ms]"
+            metavar="TIME",
+            help="With --suite envelope: the longest delay that your own discipline promises, 20 ms, or its "
+            "target, 5 ms target: at most twice as much. [400 ms]",
         ),
     ] = None,
     move: Annotated[
@@ -210,7 +212,10 @@ def _envelope(
         print_text(f"Rates between which the promise is kept, round trip {duration(trip / 1e9)}. {WORDS} {ENDS}")
         names = {each["label"]: each["name"] for each in done.summary["disciplines"]}
         promised = {
-            label: f"{text} ({kind})" for label, text, kind, _ in promises(names, done.summary["promise_ns"]).rows
+            label: f"{text} ({kind})"
+            for label, text, kind, _ in promises(
+                names, done.summary["promise_ns"], done.summary["promise_is_target"]
+            ).rows
         }
         (first, *flows), rows = done.overview().head, done.overview().rows
         print_table(
@@ -254,6 +259,8 @@ def tell(done: Evaluation) -> None:
         ]
         print_table(["scenario", f"{BEST} best, {TIED} no different from the best", *done.labels], rows, whole=True)
     found = counts(done)
+    if len(found) < 2:
+        return  # nothing to compare with
     if not any(each.of for each in found.values()):
         print(ALIKE)
         return

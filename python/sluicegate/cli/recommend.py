@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..quantities import duration as duration_text
-from ..stats import spread_text
+from ..quantities import spread_text
 from .common import (
     MOST_SEEDS,
     Envelopes,

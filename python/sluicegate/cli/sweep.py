@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..stats import half_text, interval, spread_text
+from ..quantities import UNKNOWN, plus_minus, spread_text
+from ..stats import interval
 from .common import MOST_SEEDS, Cluster, File, Jobs, Json, Quiet, Set, answers, app, many_runs, parse_sets, print_table
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ MOST_ROWS = 40
 """More points than these are left to the files."""
 
 TOTALS = (("throughput_bps", "throughput kbit/s", 1e-3, 1), ("loss_ratio", "loss %", 100.0, 2))
-LINK = (("utilisation", "utilisation %", 100.0, 2), ("queueing_delay_mean_ns", "delay ms", 1e-6, 1))
+LINK = (("utilisation", "utilisation %", 100.0, 2), ("queueing_delay_mean_ns", "queue ms mean", 1e-6, 1))
 
 
 def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
@@ -113,7 +114,8 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
     print_table([*(each["key"] for each in sweep.summary["over"]), *(head for _, head, *_ in shown)], rows, whole=True)
     if (more := runs // seeds - len(rows)) > 0:
         print(f"… and {more} more points")
-    spread = f"{seeds} seeds, {spread_text(seeds)}" if seeds > 1 else "1 seed"
+    of_one_run = any(cell.endswith(UNKNOWN) for row in rows for cell in map(str, row))
+    spread = f"{seeds} seeds, {spread_text(seeds, of_one_run)}" if seeds > 1 else "1 seed"
     print(f"{runs} runs, {sweep.kept} of them kept from before; {spread}" if sweep.kept else f"{runs} runs; {spread}")
     if out is not None:
         print(f"results in {out}")
@@ -125,5 +127,4 @@ def _mean(values: list[Any], factor: float, digits: int) -> str:
     if not there:
         return "–"
     found = interval(there)
-    shown = half_text(found.mean, found.half_width, found.count, digits)
-    return f"{found.mean:.{digits}f}{shown and ' ± '}{shown}"
+    return plus_minus(found.mean, found.half_width, digits, alone=UNKNOWN if len(values) > 1 else "")

@@ -97,7 +97,8 @@ Made: TypeAlias = tuple[tuple[str, str | None], ...]
 
 AqmFactory: TypeAlias = Callable[..., Aqm]
 """What makes a discipline: a class, or a function. It gets, as keywords, the values of `[queue.python]`, and those of
-`[queue]` and `rate_bps`, the link's rate in bit/s, as far as its signature names them."""
+`[queue]` and `rate_bps`, the link's rate in bit/s at the start, as far as its signature names them; `ctx.rate_bps` has
+the rate at each call."""
 
 
 class Hooks(NamedTuple):
@@ -307,6 +308,10 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
 
     place, _, name = reference.rpartition(":")
     if not place.endswith(".py") or not name.isidentifier():
+        file_name, _, rest = reference.partition(".py:")
+        if what == "discipline" and "=" in rest:
+            name, _, pair = rest.partition(":")
+            raise ScenarioError(f"name {file_name}.py:{name} alone, and its values as queue.python.{pair}")
         raise ScenarioError(f'no such {what}; one written in Python is named "path.py:Class"')
     path = _path(place, file)
     try:

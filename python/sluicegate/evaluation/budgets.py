@@ -28,6 +28,7 @@ from .. import _core
 from ..experiments.job import check
 from ..quantities import NUMBER, did_you_mean, significant
 from ..reproduce import Settings
+from ..stats import interval
 from ..traffic.paths import places
 from .metrics import METRICS
 from .single import KINDS
@@ -176,7 +177,7 @@ def results(budgets: Sequence[Budget], done: Outcome) -> Iterator[Result]:
             for label in labels if each.label is None else (each.label,):
                 own = rows.filter((pl.col("point") == point) & (pl.col("label") == label))
                 values = own[each.metric].drop_nulls().to_list() if each.metric in own.columns else []
-                mean = METRICS[each.metric].mean(values) * METRICS[each.metric].factor if values else None
+                mean = interval(values).mean * METRICS[each.metric].factor if values else None
                 yield Result(each, point, label, mean)
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from .. import _core
 from ..experiments.controllers import Controller, Controllers, controllers
+from ..experiments.controllers import titles as algorithms
 from ..experiments.disciplines import Listed, choices
 from ..experiments.engine import Progress, Store, check_workers, cores, run_experiments, seed_numbers, told_runs
 from ..experiments.job import check
@@ -77,8 +78,18 @@ def evaluate(
     >>> done.labels
     ['choke', 'drop_tail', 'fq_codel']
     """
+    only = [only] if isinstance(only, str) else only
     chosen, scenarios, settings, given, beside = planned(
-        disciplines, suite, quick, alone, seeds, only, settings, duration=duration, warmup=warmup, sets=sets
+        disciplines,
+        suite,
+        quick,
+        alone,
+        seeds,
+        only,
+        settings,
+        duration=duration,
+        warmup=warmup,
+        sets=sets,
     )
     check_workers(jobs, executor, cluster)
     if out is not None:
@@ -122,7 +133,7 @@ def planned(
     if suite == "envelope":
         raise _core.ScenarioError('suite = "envelope": has a function of its own, sluicegate.envelope')
     if suite not in SUITES:
-        raise UnknownName("suite", suite, list(SUITES))
+        raise UnknownName("suite", suite, [*SUITES, "envelope"])
     chosen = SUITES[suite]
     settings = settings or (chosen.quick if quick else chosen.settings)
     if seeds is not None:
@@ -159,6 +170,9 @@ def _subjects(suite: Suite, listed: Any) -> list[Subject]:
         raise _core.ScenarioError('disciplines: name at least one, such as choke or my.py:MyAqm, or "all"')
     given = choices(",".join(NAMES) if listed == "all" else listed)
     for each in given:
+        if declared(each.name) is None and each.name in algorithms():
+            why = "is a congestion control: it runs with --suite congestion-control (suite=)"
+            raise _core.ScenarioError(f'discipline "{each.label}": {why}')
         if (declared(each.name) or {"container": False})["container"]:
             raise _core.ScenarioError(f'discipline "{each.label}": holds classes of traffic, which no scenario has')
     return [*given]

@@ -57,12 +57,6 @@ class Metric:
     always: bool = True
     binned: bool = False
 
-    def mean(self, values: Sequence[float]) -> float:
-        """The mean over seeds; of ratios the geometric one, so that twice and half make 1."""
-        if self.best == "one":
-            return math.exp(math.fsum(math.log(max(value, 1e-6)) for value in values) / len(values))
-        return math.fsum(values) / len(values)
-
     def grain(self, value: float, of_link: bool) -> float:
         """Differences below this say nothing: 0.1 % of the value, which nobody would notice, or a bin of the histogram.
         Delays of flows are read with their propagation, which is taken off afterwards."""

@@ -95,9 +95,7 @@ class Outcome:
         overall = {label: _mean(own.values()) for label, own in scores.items()}
         best = min(overall, key=lambda label: overall[label])
         shown = {
-            label: metric.mean([metric.over_points(found) for found in by_seed.values()])
-            for label, by_seed in values.items()
-            if by_seed
+            label: _mean(map(metric.over_points, by_seed.values())) for label, by_seed in values.items() if by_seed
         }
         grain = metric.grain(shown[best], number.of == LINKS)
         places = {}

@@ -57,7 +57,7 @@ LEGEND = (
     f"{BEST} the best; {TIED} no different from it: the 95 % interval of the difference to the best, paired by seed, "
     "contains zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. A number with "
     "neither sign is significantly worse; whether that matters is yours to judge. ± is the half width of the 95 % "
-    "interval over seeds. It is left out if it rounds to zero or if there are too few seeds. If a scenario has several "
+    "interval over seeds. It is left out if it rounds to zero, or if there is one seed. If a scenario has several "
     "points, the number is their mean; for ratios it is the mean factor by which they differ from 1, up or down."
 )
 
@@ -139,9 +139,9 @@ def _shown(values: Sequence[float], metric: str, of: str, most: int = 4) -> str:
     """The mean of a metric of some traffic over seeds with the half width of its interval, in the unit shown: as many
     digits as the half width and the grain of the metric have sense for, `most` at most."""
     by = METRICS[metric]
-    mean, found = by.factor * by.mean(values), interval(values)
-    half = by.factor * found.shown_half_width
-    grain = by.factor * by.grain(by.mean(values), of == LINKS)
+    found = interval(values)
+    mean, half = by.factor * found.mean, by.factor * found.half_width
+    grain = by.factor * by.grain(found.mean, of == LINKS)
     decimals = min(max(0, -math.floor(math.log10(grain))), 4) if grain else 4
     return uncertain(mean, half, by.unit, most, decimals).replace(" ", "\N{NO-BREAK SPACE}")
 
@@ -190,7 +190,7 @@ def _verdicts(done: Outcome, scenario: Scenario) -> Iterator[str]:
         if best is None or len(places) < 2:
             continue
         tied = [label for label, place in places.items() if place.tied and not place.best]
-        others = f"; not told apart from it: {', '.join(tied)}" if tied else ""
+        others = f"; not significantly different: {', '.join(tied)}" if tied else ""
         yield f"Best by “{number.text}”: {best}, {_shown(places[best].values, number.metric, number.of)}{others}."
 
 

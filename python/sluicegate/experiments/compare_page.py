@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..goals.measures import GROUP, LINK, SHARE, TOTAL, USUAL, Metric, column
 from ..page import Page, Section, Table
+from ..quantities import UNKNOWN, plus_minus, spread_text
 from ..results.run_page import toml
-from ..stats import half_text, spread_text
 
 if TYPE_CHECKING:
     from ..plot import comparison as figures
@@ -40,17 +40,19 @@ def page(done: Comparison) -> Page:
     title = f"Comparison on {file.removesuffix('.toml')}" if file.endswith(".toml") else "Comparison of disciplines"
     seeds = len(done.summary["seeds"])
     subtitle = f"{', '.join(done.disciplines)}; {seeds} seed{'s' * (seeds > 1)}{more(done.summary)}"
-    return Page(title, subtitle, sections(done), provenance(done), notes=notes(done), lead=lead(done),
+    parts = sections(done)
+    return Page(title, subtitle, parts, provenance(done), notes=notes(done), lead=lead(done, parts),
                 scenario=toml(done.summary["scenario"]))  # fmt: skip
 
 
-def lead(done: Comparison) -> list[str]:
-    """How to read the tables."""
+def lead(done: Comparison, parts: Sequence[Section]) -> list[str]:
+    """How to read the tables of these parts."""
     seeds = len(done.summary["seeds"])
     if seeds == 1:
         return ["One seed: no intervals."]
     told = f" {BEST} best, or no different from the best." if len(done.disciplines) > 1 else ""
-    return [f"{seeds} seeds{more(done.summary)}, {spread_text(seeds)}.{told}"]
+    cells = (cell for part in parts for _, shown in part.tables for row in shown.rows for cell in row)
+    return [f"{seeds} seeds{more(done.summary)}, {spread_text(seeds, any(UNKNOWN in each for each in cells))}.{told}"]
 
 
 def more(summary: Mapping[str, Any]) -> str:
@@ -230,7 +232,7 @@ def _cell(row: Mapping[str, Any], value: str, done: Comparison, name: str, metri
         return "–"
     factor = done.rate_unit(name)[1] if metric.unit == "bit/s" else metric.factor
     sign = "+" if value == "difference" else ""
-    mean, half = factor * row[value], None if row["half_width"] is None else factor * row["half_width"]
-    shown = half_text(mean, half, row["seeds"], metric.decimals, signed=bool(sign))
+    half = None if row["half_width"] is None else factor * row["half_width"]
+    alone = UNKNOWN if len(done.summary["seeds"]) > 1 else ""
     star = "*" if row.get("excludes_zero") else ""
-    return f"{mean:{sign}.{metric.decimals}f}{shown and ' ± '}{shown}{star}"
+    return f"{plus_minus(factor * row[value], half, metric.decimals, sign, alone)}{star}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,6 +23,7 @@ from ..custom.ends import EndsFactory
 from ..custom.rust import ADAPTED
 from ..declarations import declarations
 from ..quantities import did_you_mean
+from .disciplines import known as disciplines
 from .disciplines import listed_once, parsed
 
 LINUX = ("reno", "cubic", "bbr", "bbr3", "dctcp", "prague", "ledbat")
@@ -68,6 +70,9 @@ class Controller:
             return dict(read.resolved()) | maker.own()
         except _core.ScenarioError as error:
             _, _, why = str(error).rpartition(f'= "{self.name}": ')  # which has been said
+            with suppress(_core.ScenarioError):
+                if ".py:" in self.name and hasattr(custom_aqm.load(self.name, None)[0], "enqueue"):
+                    why = DISCIPLINE
             raise _core.ScenarioError(f'controller "{self.label}": {why}') from None
 
 
@@ -108,6 +113,8 @@ def controllers(listed: Controllers) -> list[Controller]:
     return found
 
 
+DISCIPLINE = "is a queue discipline, which the suite rfc7928 is for: leave out --suite congestion-control"
+
 PLACES = (".py", ".rs", *dict.fromkeys(each.partition(":")[0] for each in ADAPTED))
 """How the first part of a name ends that a second one belongs to."""
 
@@ -115,6 +122,8 @@ PLACES = (".py", ".rs", *dict.fromkeys(each.partition(":")[0] for each in ADAPTE
 def _known(text: str) -> Controller:
     """One congestion control of a text."""
     label, name, values = parsed(text, "controller", "cubic:initial_window=20", PLACES, "MyControl")
+    if name in disciplines():
+        raise _core.ScenarioError(f'controller "{name}": {DISCIPLINE}')
     if ":" not in name and name not in titles():
         others = f"mine.rs:MyControl, mine.py:my_ends, {', '.join(ADAPTED)}"
         hint = did_you_mean(name, titles(), f"known: {', '.join(titles())}; your own and others': {others}")

@@ -10,6 +10,7 @@ Python is named by file and class, `path.py:MyAqm`, and keeps that colon; its va
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, partial
@@ -221,6 +222,8 @@ def _parsed(text: str) -> Choice:
         why = "one in Rust is built in, and then known by its name: see docs/rust-discipline.md"
         raise _core.ScenarioError(f'discipline "{text.strip()}": {why}')
     label, name, values = parsed(text, "discipline", "choke:candidates=2:limit=500")
+    if len(several := re.split(r"[\s;]+", name)) > 1 and {*several} <= {*known()}:
+        raise _core.ScenarioError(f'discipline "{name}": separate disciplines by commas: {",".join(several)}')
     return Choice(label, name, tuple(values.items()))
 
 

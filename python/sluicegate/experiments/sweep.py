@@ -18,7 +18,7 @@ from ..io import check_writable, staged, write_json, write_parquet
 from ..progress import shown
 from ..results.result_object import Frames, ResultObject, read_summary, read_table
 from . import sweep_page
-from .disciplines import Choice, Queue, one, under
+from .disciplines import Choice, Queue, known, one, under
 from .engine import check_workers, run_experiments, seed_numbers, told_runs
 from .grid import DISCIPLINE, MOST, Axis, Over, Point, axes, constants, places, points
 from .job import TOTALS, Checked, Experiment, Keep, Tables, check, digest_of
@@ -260,10 +260,14 @@ def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
             for place, each in zip(each_place, resolved, strict=True)
         )
         if len(swept[first].values) > 1 and alike:
-            raise _core.ScenarioError(
-                f"over: {swept[first].key}: its values make no difference; what a discipline's own table says, such as "
-                f"queue.red.w_q, goes before queue.w_q"
+            key = swept[first].key
+            of = key.split(".")[1] if key.count(".") == 2 else ""
+            why = (
+                f"no point has the discipline {of}, which alone reads queue.{of}; set queue.discipline = {of}"
+                if of in known()
+                else "what a discipline's own table says, such as queue.red.w_q, goes before queue.w_q"
             )
+            raise _core.ScenarioError(f"over: {key}: its values make no difference; {why}")
 
 
 def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str], ...], point: Point) -> str:

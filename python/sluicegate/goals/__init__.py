@@ -30,8 +30,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .. import _core
-from ..quantities import NUMBER, did_you_mean, quantity
-from ..stats import half_text
+from ..quantities import NUMBER, did_you_mean, plus_minus, quantity
 from ..traffic.groups import COMING_AND_GOING
 from ..traffic.paths import Resolved, paths, places
 from .measures import GROUP, LINK, TOTAL, Metric, column
@@ -119,9 +118,8 @@ class Goal:
         if row["mean"] is None:
             return "–"
         digits = 1 if unit == "%" and self.metric.unit == "bit/s" else self.metric.decimals
-        mean, half = row["mean"] * factor, None if row["half_width"] is None else row["half_width"] * factor
-        shown = half_text(mean, half, row["seeds"], digits)
-        return f"{mean:.{digits}f}{shown and ' ± '}{shown}"
+        half = None if row["half_width"] is None else row["half_width"] * factor
+        return plus_minus(row["mean"] * factor, half, digits)
 
 
 @dataclass(frozen=True)

@@ -239,14 +239,15 @@ def reference(axes: Axes, y: float, text: str, *, color: str = BLACK, lift: floa
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> None:
-    """Make axis `which` logarithmic with plain labels at `ticks` (0.1, 1, 10: not powers of ten)."""
+    """Make axis `which` logarithmic with plain labels at `ticks` (0.1, 1, 10: not powers of ten), fractions to three
+    digits."""
     if which == "x":
         axes.set_xscale("log")
     else:
         axes.set_yscale("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:{'g' if value == round(value) else '.3g'}}"))
     axis.set_minor_formatter(NullFormatter())
 
 

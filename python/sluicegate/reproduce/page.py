@@ -162,7 +162,7 @@ def counted(name: str, count: int) -> str:
 def measured(quantity: Quantity) -> str:
     """A mean with the half width of its 95 % interval, as far as it shows, and the unit."""
     spread = quantity.spread
-    return f"{uncertain(spread.mean, spread.shown_half_width, quantity.unit)} {quantity.unit}".rstrip()
+    return f"{uncertain(spread.mean, spread.half_width, quantity.unit)} {quantity.unit}".rstrip()
 
 
 def printed_text(check: Check) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..envelopes import Envelope
 from ..traffic.groups import Traffic
 from ..traffic.paths import REVERSE, Resolved
-from . import buffers, envelope, runs, sources, targets, thresholds, wires
+from . import buffers, envelope, marks, runs, sources, targets, thresholds, wires
 from .runs import MINUTE_S, about, packet_ns, seconds
 from .thresholds import Tables
 
@@ -34,6 +34,9 @@ TRAPS = (
     targets.intervals,
     thresholds.overload,
     sources.eager_ledbat,
+    marks.unmarked,
+    marks.ignored,
+    wires.unused,
     wires.fast_shapers,
     wires.reordering,
     wires.dead_wires,

@@ -53,6 +53,18 @@ def reordering(traffic: Traffic) -> Iterator[str]:
                 )
 
 
+def unused(traffic: Traffic) -> Iterator[str]:
+    """A link of [[network.links]] that nothing crosses. Without `return_path` acknowledgements go back over the links
+    of `path`, where they meet no queue."""
+    crossed = {link.name for link in _crossed(traffic)}
+    for at, link in enumerate(traffic.resolved["network"].get("links", ())):
+        if link["name"] not in crossed:
+            yield (
+                f"network.links.{at} ({link['name']}): no flow crosses it; name it in the path of a flow, or in its "
+                "return_path if acknowledgements are to cross it"
+            )
+
+
 def dead_wires(traffic: Traffic) -> Iterator[str]:
     """A wire that loses every packet: always, or from the first burst of errors on, which never ends.
 

@@ -160,10 +160,16 @@ pub fn observable(plan: &Plan, name: &str) -> Result<(), ScenarioError> {
         return Ok(());
     }
     // Links of single flows are named after them; nobody wants to read a thousand names.
-    let names: Vec<&str> =
-        links.iter().chain(&arrivals).map(String::as_str).filter(|name| !name.starts_with("flow/")).take(20).collect();
-    let near = did_you_mean(name, &names);
-    Err(ScenarioError(format!("capture of {name}: no such link{near}; links: {}", names.join(", "))))
+    let (own, shared): (Vec<&str>, Vec<&str>) =
+        links.iter().chain(&arrivals).map(String::as_str).partition(|name| name.starts_with("flow/"));
+    let names = &shared[..shared.len().min(20)];
+    let near = did_you_mean(name, names);
+    let own = match own[..] {
+        [first, .., last] => format!("; of single flows: {first} to {last}"),
+        [only] => format!("; of a single flow: {only}"),
+        [] => String::new(),
+    };
+    Err(ScenarioError(format!("capture of {name}: no such link{near}; links: {}{own}", names.join(", "))))
 }
 
 /// The most bytes that the headers of IP and TCP take.

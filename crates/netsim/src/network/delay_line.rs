@@ -70,7 +70,7 @@ impl Extras {
     /// Those of the line of this plan, if it has any.
     #[must_use]
     pub fn new(plan: &LinePlan, seed: u64) -> Option<Extras> {
-        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
+        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{:#}/jitter", plan.name)));
         jitter.map(|jitter| Extras { jitter: Some(jitter), observers: Vec::new() })
     }
 

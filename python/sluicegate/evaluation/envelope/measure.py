@@ -12,14 +12,14 @@ import polars as pl
 
 from ... import _core
 from ...custom import aqm as custom_aqm
-from ...envelopes.promises import promised_ns
+from ...envelopes.promises import PROMISES, TARGET, promised_ns
 from ...experiments.disciplines import Choice, Listed, choices, known
 from ...experiments.engine import Experiment, Progress, Store, check_workers, run_experiments, seed_numbers, told_runs
 from ...experiments.job import check
 from ...io import check_writable
 from ...progress import shown
 from ...quantities import quantity, rate_text
-from ...scenario import PYTHON
+from ...scenario import PYTHON, ScenarioWarning, warn
 from ..suite import pace
 from .grid import FLOOD, FULL, IN_PYTHON, PACKET, PACKET_BITS, QUICK, Cell, Grid, warmup_s
 from .moves import STILL, Asked, Move, Parameters, asked_for, parameters
@@ -90,13 +90,14 @@ def envelope(
 
     `disciplines`: as for `compare`; or "all", with their defaults. `quick`: one rate in a decade instead of two, and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `promise`: the longest mean queueing delay of
-    disciplines of your own, such as "20 ms" (default: 400 ms, ITU-T G.114); bundled disciplines have their own. `move`:
-    the parameters to vary, ["w_q"], or with values, {"max_th": [10, 20, 40]}, instead of half and twice (default: each
-    parameter that is a number; for a discipline in Python those of its signature). `grid`: instead of the suite's.
-    `out`: a folder that keeps each run as soon as it ends, and finally gets report.html, the table of cells and
-    summary.json. Kept runs are not repeated. `jobs`, `executor`, `cluster` and `progress` as for `compare`; in a script
-    with your own class, put the call below `if __name__ == "__main__":`. `begin` is called after all checks, with the
-    number of runs and an estimate of their time on one core in seconds.
+    disciplines of your own, such as "20 ms", or a target at which it holds the queue, "5 ms target", which allows twice
+    as much (default: 400 ms, ITU-T G.114, with a warning); bundled disciplines have their own. `move`: the parameters
+    to vary, ["w_q"], or with values, {"max_th": [10, 20, 40]}, instead of half and twice (default: each parameter that
+    is a number; for a discipline in Python those of its signature). `grid`: instead of the suite's. `out`: a folder
+    that keeps each run as soon as it ends, and finally gets report.html, the table of cells and summary.json. Kept runs
+    are not repeated. `jobs`, `executor`, `cluster` and `progress` as for `compare`; in a script with your own class,
+    put the call below `if __name__ == "__main__":`. `begin` is called after all checks, with the number of runs and an
+    estimate of their time on one core in seconds.
 
     Raises `ScenarioError`, which is a ValueError, for wrong disciplines and values, for less than one seed or job, and
     for parameters that no discipline has; OSError when `out` cannot be written; and any exception of a discipline in
@@ -112,10 +113,17 @@ def envelope(
     chosen = _labelled(choices(",".join(known()) if disciplines == "all" else disciplines))
     numbers = seed_numbers(seeds)
     check_workers(jobs, executor, cluster)
-    longest = None if promise is None else quantity("promise", promise, "network.delay")
+    time = promise and promise.removesuffix("target").rstrip()
+    value = None if time is None else quantity("promise", time, "network.delay")
+    within = 1.0 if time == promise else TARGET
+    longest = None if value is None else within * value
     grid = grid or (QUICK if quick else FULL)
     if out is not None:
         check_writable(out, FILES)
+    silent = [each.label for each in chosen if each.name not in PROMISES]
+    if silent and promise is None:
+        what = "promises nothing, so that delays of up to 400 ms are within; give --promise (promise=), such as"
+        warn([f'{label} {what} "20 ms" or "5 ms target"' for label in silent], ScenarioWarning)
     have = {choice.label: parameters(choice) for choice in chosen}
     asked = asked_for(move, have)
     runs = [run for choice in chosen for run in _runs(choice, have[choice.label], grid, longest, asked)]
@@ -127,7 +135,7 @@ def envelope(
             tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
         cells = _cells(runs, tables)
         left = {} if asked is not None else {label: _left(cells, label, each) for label, each in have.items()}
-        done = Envelopes(cells, _summary(chosen, grid, numbers, longest, left))
+        done = Envelopes(cells, _summary(chosen, grid, numbers, (value, within > 1), left))
         if out is not None:
             done.write(out)
     return done
@@ -145,7 +153,7 @@ def _labelled(chosen: list[Choice]) -> list[Choice]:
 
 
 def _runs(
-    choice: Choice, have: Parameters, grid: Grid, longest: int | None, asked: Asked | None
+    choice: Choice, have: Parameters, grid: Grid, longest: float | None, asked: Asked | None
 ) -> Iterator[Run]:  # fmt: skip
     """Everything that is run of a discipline, and what is not."""
     part = IN_PYTHON if ":" in choice.name else 1.0
@@ -158,7 +166,7 @@ def _runs(
             yield _run(Run(choice, cell, move), have, grid.most_moved * part, longest)
 
 
-def _run(run: Run, have: Parameters, most: float, longest: int | None) -> Run:
+def _run(run: Run, have: Parameters, most: float, longest: float | None) -> Run:
     """The run with its experiment, checked. Raises `ScenarioError` for a value that was asked for and is refused."""
     seconds = warmup_s(run.cell, most, run.flood)
     if isinstance(seconds, str):
@@ -228,7 +236,7 @@ def _left(cells: pl.DataFrame, label: str, have: Parameters) -> list[str]:
 
 
 def _summary(
-    chosen: list[Choice], grid: Grid, seeds: list[int], longest: int | None, left: Mapping[str, list[str]]
+    chosen: list[Choice], grid: Grid, seeds: list[int], promise: tuple[int | None, bool], left: Mapping[str, list[str]]
 ) -> dict[str, Any]:
     return {
         "version": _core.version(),
@@ -249,5 +257,6 @@ def _summary(
         "moves": grid.moves,
         "most_packets": grid.most,
         "seeds": seeds,
-        "promise_ns": longest,
+        "promise_ns": promise[0],
+        "promise_is_target": promise[1],
     }

@@ -36,8 +36,8 @@ ENDS = (
 
 MOVED = (
     "Rates between which the promise is kept: with the value of the parameter, half of it and twice of it. "
-    f"“hardly”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move is known. "
-    f"A value that follows from the link is halved and doubled from there. {ENDS} “rule”: the discipline does not "
+    f"“no clear effect”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move "
+    f"is known. A value that follows from the link is halved and doubled from there. {ENDS} “rule”: the discipline does not "
     "accept such a value. These runs have fewer packets than those of the regions, so their rates may differ, and the "
     "fastest links are not measured: compare only along a row."
 )
@@ -53,7 +53,7 @@ def page(done: Regions) -> Page:
     from . import charts
 
     names = {each["label"]: each["name"] for each in done.summary["disciplines"]}
-    promised = promises(names, done.summary["promise_ns"])
+    promised = promises(names, done.summary["promise_ns"], done.summary.get("promise_is_target", False))
     sections = [
         Section("regions", "Regions", WORDS, words=[HOSTS, ENDS], figure=charts.regions(done.envelopes()),
                 tables=[("Rates between which the promise is kept, round trip 30 ms", regions(done.envelopes()))]),
@@ -91,7 +91,7 @@ def _discipline(done: Regions, number: int, label: str) -> Section:
         words.append(RAISED)
     about = next(each for each in done.summary["disciplines"] if each["label"] == label)
     if left := about.get("not_moved"):
-        words.append(f"Not moved, for they are no numbers, or take neither half nor twice: {', '.join(left)}.")
+        words.append(f"Not moved, because they are not numbers, or take neither half nor twice: {', '.join(left)}.")
     return Section(f"maps-{number}", label, flood if trips else "", words=words, figure=charts.maps(done, label),
                    tables=[(title, table) for _, table in said])  # fmt: skip
 
@@ -120,7 +120,7 @@ def moves(done: Regions, label: str) -> Table:
         else:
             rest.append(name)
     if rest:
-        rows.append((f"hardly: {', '.join(rest)}", *("" for _ in (1.0, *factors))))
+        rows.append((f"no clear effect: {', '.join(rest)}", *("" for _ in (1.0, *factors))))
     head = ("parameter", "as it is", *(f"times {factor:g}" for factor in factors))
     return Table(head, tuple(rows), len(factors) + 1)
 
@@ -155,14 +155,15 @@ def _factor(one: float, open_one: bool, other: float, open_other: bool) -> float
     return max(one / other, other / one)
 
 
-def promises(names: Mapping[str, str], given: float | None = None) -> Table:
-    """What each discipline promises, with its source. `names`: by label; `given`: of a person's own."""
+def promises(names: Mapping[str, str], given: float | None = None, target: bool = False) -> Table:
+    """What each discipline promises, with its source. `names`: by label; `given`: of a person's own, a bound or a
+    `target`."""
     rows = []
     for label, name in names.items():
         promise = PROMISES.get(name)
         if promise is None:
             source = "--promise, or promise=" if given else "ITU-T G.114"
-            rows.append((label, duration((given or LATE_NS) / 1e9), "bound", source))
+            rows.append((label, duration((given or LATE_NS) / 1e9), "target" if target else "bound", source))
         else:
             kind = "bound" if promise.within == BOUND else "target"
             rows.append((label, promise.text, kind, promise.source))
