@@ -40,7 +40,8 @@ MOVED = (
     f"“no clear effect”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move "
     "is known. A value that is derived from the link is halved and doubled from there. "
     f"{ENDS} “rule”: the discipline does not take such a value. These runs have fewer packets than those of "
-    "the regions, so that their rates may differ from the ones there, and faster links are not measured: compare along a row."
+    "the regions, so that their rates may differ from the ones there, and faster links are not measured: compare "
+    "along a row."
 )
 ASKED = (
     "Rates between which the promise is kept, with one parameter at the value, and all else as it is. These runs have "
