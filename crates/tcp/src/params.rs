@@ -171,6 +171,7 @@ params! {
         clock_tick: Option<Span> = optional("as the profile says"), range(Range::from(1e-6)), source("RFC 6298, G");
         /// How far the hosts' clocks are ahead of the simulation's: one value for all, as for the programs of one machine,
         /// whose timers expire at the same ticks.
+        // `Clock` keeps it in 32 bits of nanoseconds.
         clock_phase: Option<Span> = optional("for each host a time of its own within a tick"), range(Range::from(0.0).to(4.0)),
             source("Linux: one jiffies for all connections of a machine");
         /// Send one new packet for each of the first two duplicate acknowledgements (the papers' hosts).

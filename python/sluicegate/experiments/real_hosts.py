@@ -35,7 +35,7 @@ Resolved = Mapping[str, Any]
 
 REPLACED = (
     "profile", "header_size", "initial_window", "initial_ssthresh", "min_rto", "max_rto", "initial_rto",
-    "syn_linear_timeouts", "clock_tick", "limited_transmit", "delayed_ack", "source_quench", "ns2_rules",
+    "syn_linear_timeouts", "clock_tick", "clock_phase", "limited_transmit", "delayed_ack", "source_quench", "ns2_rules",
     "vegas_rules", "vegas_alpha", "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target", "ledbat_gain",
     "slow_start_exit", "gso",
 )  # fmt: skip

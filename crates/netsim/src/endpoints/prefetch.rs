@@ -56,7 +56,7 @@ impl Endpoints {
         }
     }
 
-    /// Fetches what the next packets of a link are about: they are often delivered as they depart. The last one will be at its end at
+    /// Fetches what the next packets of a link are about: they are often delivered as they depart. The last one has its next event at
     /// `arrives`, if that is known, and the next ones about then.
     #[inline(always)]
     pub fn prefetch_sending(&mut self, link: u32, arrives: Option<Time>) {

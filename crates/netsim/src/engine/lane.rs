@@ -250,7 +250,7 @@ pub struct Lanes {
     first: usize,
     /// Whether no lane but the first has any, which is so mostly.
     alone: bool,
-    /// Where all are used, none from this one on has any.
+    /// With `many`: no packet waits in this lane or in one after it.
     used: usize,
 }
 

@@ -30,8 +30,8 @@ params! {
         stop: Option<Span> = optional("at the end of the run"), source("Sluicegate");
         /// Their class of traffic, for queues with classes; for `cake` their DSCP.
         class: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)), source("RED 1993, Sec. XII");
-        /// For queues with drop preference: 0 means that their packets are essential; queues drop packets with a higher
-        /// value first.
+        /// For queues with drop preference: with 0 their packets are essential; with any other value they are optional,
+        /// and dropped first.
         priority: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)),
             source("RED 1993, Sec. I: essential and optional packets");
         /// The number of the sending host, for queues that are fair among hosts; each flow has a separate receiving

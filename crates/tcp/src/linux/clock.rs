@@ -2,7 +2,7 @@
 
 use sluicegate_base::{Span, Time};
 
-/// A clock; every host's is shifted by a phase of its own.
+/// A clock, shifted by a phase: each host's own, or one of all hosts of a machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     tick: u32,

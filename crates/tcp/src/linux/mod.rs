@@ -1,4 +1,4 @@
-//! # Hosts as Linux has them
+//! # Linux's hosts
 //!
 //! The end host of Linux 6.18, as far as what it sends and when depends on it: what net/ipv4/tcp_input.c, tcp_output.c,
 //! tcp_timer.c and tcp_recovery.c do, in packets of one segment. The default: the profile `linux`.

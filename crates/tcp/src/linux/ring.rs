@@ -43,6 +43,7 @@ impl<T> Ring<T> {
     /// The item with this number, which there must be.
     #[inline(always)]
     pub fn of(&mut self, number: u32) -> &mut T {
+        debug_assert!(self.index(number) < self.len());
         // Numbers follow one another as places do.
         let place = number as usize & self.places.len().wrapping_sub(1);
         &mut self.places[place]

@@ -305,7 +305,7 @@ impl Sender {
     #[inline]
     pub fn deadline(&self) -> Time {
         let deadline = self.core.deadline;
-        // Whoever waits is not predictable: what lies far behind is not looked at for each segment.
+        // A sender with jitter is never predictable; that of others, which lies far from the rest, need not be read.
         match &self.jitter {
             _ if self.core.predictable => deadline,
             None => deadline,
