@@ -2009,9 +2009,9 @@ class Tcp(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -2228,9 +2228,9 @@ class Telnet(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -2460,9 +2460,9 @@ class Http(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -2693,9 +2693,9 @@ class Connections(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -2835,9 +2835,9 @@ class Udp(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -2923,9 +2923,9 @@ class Poisson(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -3020,9 +3020,9 @@ class OnOff(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
@@ -3107,9 +3107,9 @@ class Endpoints(Declared, role="flows"):
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
         class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
             and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: 0 means that their packets are essential; queues drop packets
-            with a higher value first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential and
-            optional packets)
+        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
+            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
+            and optional packets)
         host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
             receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
