@@ -87,7 +87,7 @@ def test_what_is_asked_for_is_in_the_file(sluicegate: Program, tmp_path: Path) -
     more = ["--rtt", "30 ms", "--access", "dsl", "--users", "2", "--calls", "1", "--games", "0", "--uploads", "3"]
     answer = sluicegate("new", "home", *RATES, *more, "-o", "home.toml")
     assert answer.returncode == 0, answer.stderr
-    assert "next: sluicegate run home.toml\n" in answer.stdout
+    assert "next: sluicegate run home.toml;" in answer.stdout
     assert "NAME: the router's interface to the internet; `ip route get 9.9.9.9`" in answer.stdout
     found = sg.check(tmp_path / "home.toml")
     assert {flow["name"]: flow["count"] for flow in found["flows"]} == {
