@@ -248,7 +248,7 @@ MISTAKES = {
     "--rtt=soon": ['rtt = "soon"', "a time with its unit"],
     "--burst=0": ["burst = 0", "from 1"],
     f"--burst={10**30}": ["burst = 1000", "to 1000000000"],
-    "--delay-target=-1 ms": ['delay_target = "-1 ms"', "not negative"],
+    "--delay-target=-1 ms": ['delay_target = "-1 ms"', "from 0 to"],
     "--packet-size=10 packets": ["packet_size = 10 packets", "in bytes"],
     "--max-p=0": ["max_p = 0", "above 0"],
     "--max-p=nan": ['max_p = "NaN"', "a number"],

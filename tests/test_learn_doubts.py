@@ -36,7 +36,7 @@ def test_of_two_round_trips_that_differ_both_are_named_and_a_server_at_home_does
     put(tmp_path, upload(nearest_us), "up.json")
     said = sluicegate("learn", "idle.txt", "up.json", *LINE, "-o", "line.toml").stdout
     assert f"round trip without load: {taken}" in said
-    both = f"{nearest_us / 1e3:.4g} ms, up.json (the least round trip of iperf3's sender) and 17.6 ms, idle.txt"
+    both = f"{nearest_us / 1e3:.4g} ms, up.json (the shortest round trip of iperf3's sender) and 17.6 ms, idle.txt"
     assert (f"warning: round trips without load differ: {both}" in said.replace("from ", "")) is differ
 
 

@@ -94,19 +94,20 @@ def test_a_summary_that_cannot_be_read_is_named(made: ResultObject, tmp_path: Pa
 
 def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for made, always in ((a_run(), ("flows", "links", "groups")), (a_replay(), ("links",))):
-        made.write(tmp_path)
+        folder = tmp_path / type(made).__name__
+        made.write(folder)
         for name in always:
-            file = tmp_path / f"{name}.parquet"
+            file = folder / f"{name}.parquet"
             whole = file.read_bytes()
             for damaged in (b"", whole[: len(whole) // 2], whole[:-1], b"no Parquet"):
                 file.write_bytes(damaged)
                 with pytest.raises(ValueError, match=rf"^{re.escape(str(file))}: is damaged, or no Parquet file: "):
-                    type(made).read(tmp_path)
+                    type(made).read(folder)
             file.unlink()
             with pytest.raises(ValueError, match=rf"the results are not whole: there is no {name}\.parquet$"):
-                type(made).read(tmp_path)
+                type(made).read(folder)
             file.write_bytes(whole)
-        assert type(made).read(tmp_path).tables == made.tables
+        assert type(made).read(folder).tables == made.tables
 
 
 def test_a_table_that_is_not_there_is_told_with_those_that_are(made: ResultObject) -> None:

@@ -87,7 +87,7 @@ def from_measurements(
     elif _of_one_ping(measured.of(RTT)) and trip > IDLE * usual:
         done.unknown.append(Unknown("network.delay", _delay(text), f"{usual / 2:g} ms", _delay(text),
                                     f"{_digits(trip, 4)} ms is long for {kind.about}, and one log of ping does not "
-                                    "tell whether the line was idle: add a ping without load"))  # fmt: skip
+                                    "show whether the line was idle: add a ping without load"))  # fmt: skip
     done.remarks += [*_doubts(measured, named, trip), *measured.remarks]
     for shaper in measured.shapers:
         rate = "" if shaper.rate_bps is None else f" at {rate_text(round(shaper.rate_bps))}"
@@ -195,7 +195,7 @@ def _least(done: Line, found: Sequence[Reading], access: str) -> float | None:
             f"{best.file}: a round trip of {best.value:.3g} ms; must be at least {least:g} ms, what pings of {access} "
             "wait for grants at the median: measure to a server outside of your home, or name another --access"
         )
-    doubt = ", if the line was idle, which one log does not tell" if _of_one_ping(found) else ""
+    doubt = ", if the line was idle; one log does not show that" if _of_one_ping(found) else ""
     done.said.append(f"round trip without load: {_digits(best.value, 4)} ms, from {_of(best)}{doubt}")
     sources: dict[str, Reading] = {}  # logs of ping under load have long ones; of each program the least counts
     for each in sorted(found, key=lambda each: -each.value):
@@ -276,7 +276,7 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
     elif (low_ms := min(each.value for each, _ in shown)) < (1 - APART) * best.value:
         waited = [_digits(each.value) for each, _ in shown]
         both = "{} ms down and {} ms up".format(*waited)
-        how += f"; there is one limit for both directions, of {both} the longer"
+        how += f"; one limit for both directions, the longer of {both}"
         reasons.append(f"{TWO.format(*waited)}, and there is one limit for both directions")
     if reasons:
         end = high if best.at_least else value
