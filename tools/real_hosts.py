@@ -328,8 +328,8 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
     yield (
         f"\nDifferences are taken before rounding. A difference above {TOLERANCE['ms']:g} ms or "
         f"{TOLERANCE['%']:g} percentage point, and above the resolution of percentiles (1/{1 / TWO_DIGITS:.0f}), has ± "
-        "three standard errors beside it. A difference above these, too, is **bold**; its reason is below the tables. A "
-        "dash means that a run lacks the value, because no packet of the group arrived.\n"
+        "three standard errors beside it. A difference above these, too, is **bold**; its reason is below the tables. "
+        "A dash means that a run lacks the value, because no packet of the group arrived.\n"
     )
     for mix, about in MIXES.items():
         yield f"### {mix.capitalize()}\n\n{about.about}. Means of {len(about.seeds)} seeds.\n"
