@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -153,9 +154,7 @@ def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Pa
     """A folder with two points: one that was kept with other numbers is new, the other's scenario changed, all else
     stays."""
     paper = replace(beside[0], kept=tmp_path / "kept")
-    paper.kept_folder.mkdir()
-    for file in beside[0].kept_folder.iterdir():
-        (paper.kept_folder / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(beside[0].kept_folder, paper.kept_folder)
     links = pl.read_parquet(paper.kept_folder / "links.parquet")
     is_dcn = pl.col("experiment") == "90 %, DCN"
     links.with_columns(drops_packets=pl.when(is_dcn).then(0).otherwise("drops_packets")).write_parquet(
@@ -178,6 +177,26 @@ def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Pa
     order = ["experiment", "link"]
     rest = links.filter(pl.col("experiment").is_in(now["experiment"].unique().to_list()))
     assert now.sort(order).equals(rest.sort(order).select(now.columns))
+
+
+def test_a_seed_alone_is_kept_beside_those_that_were(beside: tuple[Paper, Path, Outcome], tmp_path: Path) -> None:
+    paper = replace(beside[0], kept=tmp_path / "kept")
+    shutil.copytree(beside[0].kept_folder, paper.kept_folder)
+    with a_tenth():
+        reproduce(paper, tmp_path / "out", settings=replace(paper.full, seeds=(2,)), only=["fig20"])
+        left_out = keep(paper, tmp_path / "out", replace(paper.full, seeds=(1, 2)), simulated)
+        kept = read(paper)
+    assert "fig20" not in left_out
+    assert "fig9" in left_out, "it has runs of one seed alone"
+    assert kept is not None
+    assert kept.settings.seeds == (1, 2)
+    assert [each.seed for each in kept.prepared.of(90)] == [1, 2]
+    was = pl.read_parquet(beside[0].kept_folder / "links.parquet")
+    for name, links in kept.tables["links"].group_by("experiment"):
+        first, second = (links.filter(seed=seed).drop("seed") for seed in (1, 2))
+        assert first.equals(was.filter(experiment=name[0]).select(links.columns).drop("seed"))
+        assert second.height == first.height
+        assert not second.equals(first)
 
 
 def test_a_key_that_is_newer_does_not_make_a_kept_scenario_another() -> None:

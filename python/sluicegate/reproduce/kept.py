@@ -174,9 +174,9 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
     """Write what is to be kept with a paper from the runs in `out`, where it was reproduced with these settings.
     `simulate`: makes its short runs, called as `measured` calls it.
 
-    Points that `out` lacks stay as they were kept, if the same would be run today. Returns the ids of the figures that
-    are left out, because not all their runs are there. Raises ValueError when two runs share a name, `MissingRuns` when
-    what the runs need was not found out, and OSError.
+    Runs that `out` lacks stay as they were kept, if the same would be run today; so a folder may have another seed
+    alone. Returns the ids of the figures that are left out, because not all their runs are there. Raises ValueError
+    when two runs share a name, `MissingRuns` when what the runs need was not found out, and OSError.
     """
     old = read(chosen)
 
@@ -188,34 +188,38 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
 
     figures = chosen.figures()
     with Store(out) as store:
-        try:
-            prepared = measured(chosen, [], settings, stored).prepared
-        except MissingRuns:
-            if old is None or old.settings != settings:
-                raise
-            prepared = old.prepared
+        prepared = _prepared(chosen, settings, stored, old)
         named: dict[str, str] = {}
         scenarios: dict[str, list[dict[str, Any]]] = {}
+        same: set[str] = set()
         for name, study, point in (each for figure in figures for each in points(figure)):
             id_ = study.id(point, settings, prepared)
             if named.setdefault(id_, name) != name or (name in scenarios and named.get(id_) != name):
                 raise ValueError(f"two runs are called {name!r}: say what one of their studies is about")
             if name not in scenarios:
                 scenarios[name] = _scenario(study, point, settings, prepared)
+                if old is not None and old.scenarios.get(name) == _digest(
+                    _scenario(study, point, replace(settings, seeds=old.settings.seeds), prepared), old.keys
+                ):
+                    same.add(name)
         tables: list[Tables] = []
         stay: set[str] = set()
         for experiment in experiments(studies_of(figures), studies_of(figures), settings, prepared):
             name = named[experiment.id]
             try:
-                found = stored([experiment], settings.seeds)
+                for seed in settings.seeds:
+                    try:
+                        found = stored([experiment], [seed])
+                    except MissingRuns:
+                        if old is None or name not in same or seed not in old.settings.seeds:
+                            raise
+                        found = {table: rows.filter(experiment=name, seed=seed) for table, rows in old.tables.items()}
+                        if seed == settings.seeds[0]:
+                            stay.add(name)
+                    tables.append({table: rows.with_columns(experiment=pl.lit(name)) for table, rows in found.items()
+                                   if seed == settings.seeds[0] or table not in experiment.once})  # fmt: skip
             except MissingRuns:
-                if old is None or old.scenarios.get(name) != _digest(scenarios[name], old.keys):
-                    del scenarios[name]
-                else:
-                    stay.add(name)
-                    tables.append({table: rows.filter(experiment=name) for table, rows in old.tables.items()})
-            else:
-                tables.append({table: rows.with_columns(experiment=pl.lit(name)) for table, rows in found.items()})
+                del scenarios[name]
     whole = [figure for figure in figures if all(name in scenarios for name, *_ in points(figure))]
     short = measured(chosen, whole, chosen.short, simulate)
     behaviour = {
@@ -235,6 +239,22 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
                  "behaviour": behaviour}  # fmt: skip
         write_json(stage / INDEX, index)
     return [figure.id for figure in figures if figure not in whole]
+
+
+def _prepared(chosen: Paper, settings: Settings, stored: Callable[..., Tables], old: Kept | None) -> Any:
+    """What the runs need, from those in a store; for seeds that it lacks, as it was kept."""
+    if chosen.prepare is None or chosen.restore is None:
+        return None
+
+    def of(seed: int) -> Any:
+        try:
+            return measured(chosen, [], replace(settings, seeds=(seed,)), stored).prepared.frame()
+        except MissingRuns:
+            if old is None or seed not in old.settings.seeds or settings != replace(old.settings, seeds=settings.seeds):
+                raise
+            return old.prepared.frame().filter(seed=seed)
+
+    return chosen.restore(settings, pl.concat([of(seed) for seed in settings.seeds]))
 
 
 def read(chosen: Paper) -> Kept | None:
