@@ -157,7 +157,7 @@ class Case:
 
     def ns2(self, program: Path, since: float, until: float, seed: int) -> tuple[Cost, list[float]]:
         """The same in ns-2."""
-        case = (self.flows, self.queue, int(self.access), since, until, seed)
+        case = (seed, self.flows, self.queue, 1000 * self.access, since, until)
         cost = run(program, HERE / "dumbbell.tcl", *map(str, case))
         counts = list(map(float, cost.output.split()))
         sent, packets, drops, arrivals = (b - a for a, b in zip(counts[:4], counts[4:], strict=True))

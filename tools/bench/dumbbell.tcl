@@ -1,8 +1,8 @@
-# dumbbell.py for ns-2: ns dumbbell.tcl FLOWS QUEUE ACCESS FROM TO SEED. A megabit per second for each flow;
-# QUEUE is drop_tail (a bandwidth-delay product) or red; ACCESS is 1 with a line of its own for each host, 0 with all hosts on
-# the two routers. Prints bytes and packets that left the bottleneck, packets dropped and packets that arrived, at FROM and at
+# dumbbell.py for ns-2: ns dumbbell.tcl SEED FLOWS QUEUE ACCESS FROM TO. A megabit per second for each flow;
+# QUEUE is drop_tail (a bandwidth-delay product) or red; ACCESS is the rate in Mbit/s of each host's own line, 0 with all hosts
+# on the two routers. Prints bytes and packets that left the bottleneck, packets dropped and packets that arrived, at FROM and at
 # TO (seconds).
-lassign $argv n queue access from to seed
+lassign $argv seed n queue access from to
 set ns [new Simulator]
 ns-random $seed
 set a [$ns node]
@@ -49,8 +49,8 @@ for {set i 0} {$i < $n} {incr i} {
   if {$access} {
     set s [$ns node]
     set r [$ns node]
-    $ns duplex-link $s $a 1Gb 1ms DropTail
-    $ns duplex-link $b $r 1Gb 0ms DropTail
+    $ns duplex-link $s $a ${access}Mb 1ms DropTail
+    $ns duplex-link $b $r ${access}Mb 0ms DropTail
     $ns queue-limit $s $a 100000
     $ns queue-limit $a $s 100000
     $ns queue-limit $b $r 100000

@@ -12,7 +12,7 @@ mod timers;
 use crate::counters::FlowTotals;
 use crate::engine::{Event, PacketEvent};
 use crate::network::headers::Headers;
-use crate::network::packet::{End, Header, NONE, PAIRS, SimPacket, owner};
+use crate::network::packet::{End, Header, NONE, PAIRS, SimPacket, WAITED, owner};
 use crate::network::{MANY, Network, Observer, Shared, go_on};
 use crate::plan::{FlowPlan, LineName, Plan};
 use crate::source::SourcePlan;
@@ -456,9 +456,11 @@ fn send_in(
             packet.sent = jitter.ready(packet.segment.len > 0, now);
         }
     }
-    let mut sent = packet.sent;
+    let (mut sent, mut waited) = (packet.sent, 0);
     if let Some(transient) = &mut slot.transient {
-        sent = transient.access[to as usize].cross(packet.bytes, now);
+        let access = &mut transient.access[to as usize];
+        waited = if access.is_busy(now) { WAITED } else { 0 };
+        sent = access.cross(packet.bytes, now);
         if states[flow].loses(transient.losses[to as usize]) {
             flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
             packets.release(place);
@@ -466,8 +468,9 @@ fn send_in(
         }
     }
     let (event, time) = paths.travel(packet, (segments, place), sent);
+    packet.next |= waited;
     if late && event != PacketEvent::Delivery {
-        engine.push_packet_between(time, event, place, packet.owner());
+        engine.push_packet_between(time, event, place, packet.turn());
     } else if let Some(time) = go_on(engine, place, packet, event, time) {
         // An event, lest both ends of paths without a queue go on for ever.
         slot.expected[to as usize] += u32::from(slot.early[to as usize]);

@@ -1,8 +1,8 @@
 //! The engine: simulated time, and what happens next.
 //!
 //! At equal times a canonical key decides: the class of the event, then the number of the link, flow or connection that it
-//! belongs to, and only among events of one of these the order in which they were added. So neither the order in which things
-//! are evaluated nor what else happens in a run can change a result.
+//! belongs to (for packets a lot drawn from it and the time), and only among events of one of these the order in which they
+//! were added. So neither the order in which things are evaluated nor what else happens in a run can change a result.
 //!
 //! What must happen in the order of time waits here. Many deliveries do not, nor crossings of shared lines: they are evaluated when
 //! it is known that nothing can come before them (`network/ahead.rs`). There are four kinds of waiting:
@@ -90,7 +90,7 @@ pub enum Next {
 impl Event {
     /// The order of what happens at one time: the measured window begins, then ports; then timers, which in ns-2 expire before
     /// what comes at that time, as they were set before it was sent; then deliveries, so that what a receiver answers meets the
-    /// others' arrivals of that time in the order of their owners, whenever it was evaluated; then other packets, and the
+    /// others' arrivals of that time in the same order, whenever it was evaluated; then other packets, and the
     /// sources; then rates that change; probes come last.
     fn class(self) -> u64 {
         match self {
@@ -134,6 +134,15 @@ const FAR: u64 = 1 << (64 - CLASS_BITS);
 #[inline(always)]
 fn order(class: u64, owner: u64) -> u64 {
     class << 60 | owner
+}
+
+/// What decides between packets of several owners at one time, as if drawn by lot: hosts on access links as fast as the bottleneck
+/// meet at its queue at the same nanosecond again and again, where in the order of their numbers the first would have most of it.
+/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2.
+#[inline(always)]
+fn drawn(owner: u32, time: Time) -> u32 {
+    let mixed = (time.0 ^ time.0 >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    owner ^ (mixed >> 33) as u32
 }
 
 /// The clock, and the events to come.
@@ -230,7 +239,7 @@ impl Engine {
     #[inline(always)]
     pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         self.added += 1;
-        let entry = lane::Entry { time: time.0, owner, packet, added: self.added as u32 };
+        let entry = lane::Entry { time: time.0, owner: drawn(owner, time), packet, added: self.added as u32 };
         if time.0 >= FAR || !self.lanes[event as usize].append(entry, &mut self.blocks) {
             self.push_packet_aside(event, entry);
         }
@@ -249,12 +258,16 @@ impl Engine {
             self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
             return;
         }
-        self.push_packet_between(Time(time), event, entry.packet, entry.owner);
+        self.put_packet(Time(time), event, entry.packet, entry.owner);
     }
 
     /// The same of one that comes before many that wait already, anywhere among them.
     #[inline(never)]
     pub fn push_packet_between(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
+        self.put_packet(time, event, packet, drawn(owner, time));
+    }
+
+    fn put_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         if event == PacketEvent::Crossing {
             self.hold(time);
         }

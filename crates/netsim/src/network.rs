@@ -164,7 +164,7 @@ impl Network {
         if packet.to == End::Receiver {
             self.shared.engine.hold(time);
         }
-        self.shared.engine.push_packet(time, PacketEvent::Delivery, place, packet.owner());
+        self.shared.engine.push_packet(time, PacketEvent::Delivery, place, packet.turn());
     }
 
     /// A packet has reached the next link of its path.
@@ -172,7 +172,7 @@ impl Network {
     pub fn arrive(&mut self, place: u32) {
         let packet = self.shared.packets.get(place);
         let host = self.hosts.get(packet.flow as usize).copied().unwrap_or(OWN_HOST);
-        let (at, to, flow, now) = (packet.next, packet.to, packet.flow, self.shared.engine.now());
+        let (at, to, flow, now) = (packet.next(), packet.to, packet.flow, self.shared.engine.now());
         let queued = QueuedPacket::new(place, packet, host, now);
         let link = &mut self.links[at as usize];
         link.monitor.note_arrival(&mut self.shared, place);
@@ -284,7 +284,7 @@ pub(crate) fn go_on(
     if event == PacketEvent::Delivery {
         return Some(time);
     }
-    let owner = packet.owner();
+    let owner = packet.turn();
     if event == PacketEvent::Arrival {
         engine.push_packet(time, PacketEvent::Arrival, place, owner);
     } else {

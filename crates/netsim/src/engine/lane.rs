@@ -9,7 +9,7 @@ use std::mem::replace;
 #[repr(C, packed(4))]
 pub struct Entry {
     pub time: u64,
-    /// The number of its flow and direction, which decides at equal times.
+    /// What decides at equal times: drawn from the number of its flow and direction.
     pub owner: u32,
     pub packet: u32,
     /// How many events had been added before, as far as 32 bits tell, which decides between packets of one owner.

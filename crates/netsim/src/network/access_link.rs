@@ -19,6 +19,11 @@ impl AccessLink {
         AccessLink { transmitter: way.rate.map(Transmitter::new), free: Time::ZERO, delay }
     }
 
+    /// Whether a packet that enters at `time` has to wait.
+    pub fn is_busy(&self, time: Time) -> bool {
+        self.free > time
+    }
+
     /// A packet enters at `time`: when it reaches the first shared link. Packets keep their order.
     pub fn cross(&mut self, bytes: u32, time: Time) -> Time {
         let Some(transmitter) = &mut self.transmitter else { return time + self.delay };

@@ -55,6 +55,13 @@ impl DelayLine {
         self.free
     }
 
+    /// Whether a packet that enters at `time` has to wait.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_busy(&self, time: Time) -> bool {
+        self.free > time || (self.free == time && self.remainder > 0)
+    }
+
     /// A packet of so many bytes enters at `time`: when it arrives at the far end of this line, which is of that kind.
     #[inline(always)]
     pub fn cross(&mut self, kind: &mut Kind, bytes: u32, time: Time) -> Time {

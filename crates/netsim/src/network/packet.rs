@@ -38,8 +38,11 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// From here on the number of a slot is that of a pair of ends; below it is a connection's.
 pub(crate) const PAIRS: u32 = 1 << 31;
 
-/// The numbers of connections are below this: with the end, they are so in 32 bits.
-pub(crate) const CONNECTIONS: u32 = 1 << 31;
+/// The numbers of connections are below this: with the end, they are so in 31 bits.
+pub(crate) const CONNECTIONS: u32 = 1 << 30;
+
+/// Beside a number of 31 bits: the packet has waited on a line for the one before it.
+pub(crate) const WAITED: u32 = 1 << 31;
 
 /// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the
 /// [pool](PacketPool); what moves is the number of that place. It lies in one cache line; what few have beside is elsewhere.
@@ -50,7 +53,8 @@ pub struct SimPacket {
     pub header: Header,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
-    /// The link or line that it reaches next; of a place that is free, the next one that is.
+    /// The link or line that it reaches next, with [`WAITED`] if it waited on the line before; of a place that is free, the next
+    /// one that is.
     pub(crate) next: u32,
     /// When its source sent it.
     pub sent: Time,
@@ -111,11 +115,18 @@ impl SimPacket {
         FlowKey(owner(self.connection, self.to))
     }
 
-    /// The same in 32 bits.
+    /// The same in 31 bits, and whether it has waited: what decides at equal times.
     #[must_use]
     #[inline]
-    pub(crate) fn owner(&self) -> u32 {
-        owner(self.connection, self.to) as u32
+    pub(crate) fn turn(&self) -> u32 {
+        owner(self.connection, self.to) as u32 | self.next & WAITED
+    }
+
+    /// The link or line that it reaches next.
+    #[must_use]
+    #[inline]
+    pub(crate) fn next(&self) -> u32 {
+        self.next & !WAITED
     }
 
     /// The connection, and the end that its packets travel to, of this key.

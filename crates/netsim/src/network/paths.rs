@@ -3,7 +3,7 @@
 use crate::engine::PacketEvent;
 use crate::network::Observer;
 use crate::network::delay_line::{DelayLine, Extras, Kind};
-use crate::network::packet::{End, NONE, Segments, SimPacket};
+use crate::network::packet::{End, NONE, Segments, SimPacket, WAITED};
 use crate::plan::{AccessName, FlowPlan, Hop, LinePlan, Plan};
 use prefetch_index::prefetch_index;
 use sluicegate_base::{Rate, Span, Time};
@@ -223,7 +223,10 @@ impl Paths {
         packet.header.leg += 1;
         packet.next = leg.next;
         let end = match self.kinds.get_mut(leg.kind as usize) {
-            Some(kind) => leg.line.cross(kind, packet.bytes, time),
+            Some(kind) => {
+                packet.next |= if leg.line.is_busy(time) { WAITED } else { 0 };
+                leg.line.cross(kind, packet.bytes, time)
+            }
             None if leg.kind == NONE => time,
             None => return self.pass_apart(at, packet, segment, time),
         };
@@ -250,7 +253,7 @@ impl Paths {
     /// A packet has reached a line that several paths share: what happens beyond, and when.
     #[inline(always)]
     pub fn cross(&mut self, packet: &mut SimPacket, segment: (&Segments, u32), now: Time) -> (PacketEvent, Time) {
-        let SharedLine { line, kind, extras } = &mut self.shared[packet.next as usize];
+        let SharedLine { line, kind, extras } = &mut self.shared[packet.next() as usize];
         let mut time = line.cross(kind, packet.bytes, now);
         if let Some(extras) = extras {
             time = extras.pass(packet, segment, line.free(), time);
