@@ -141,8 +141,7 @@ fn order(class: u64, owner: u64) -> u64 {
 /// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2.
 #[inline(always)]
 fn drawn(owner: u32, time: Time) -> u32 {
-    let mixed = (time.0 ^ time.0 >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    owner ^ (mixed >> 33) as u32
+    owner ^ (time.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32
 }
 
 /// The clock, and the events to come.
@@ -239,7 +238,9 @@ impl Engine {
     #[inline(always)]
     pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         self.added += 1;
-        let entry = lane::Entry { time: time.0, owner: drawn(owner, time), packet, added: self.added as u32 };
+        // Which of two ends a packet reaches first makes no difference.
+        let owner = if event == PacketEvent::Delivery { owner } else { drawn(owner, time) };
+        let entry = lane::Entry { time: time.0, owner, packet, added: self.added as u32 };
         if time.0 >= FAR || !self.lanes[event as usize].append(entry, &mut self.blocks) {
             self.push_packet_aside(event, entry);
         }
@@ -264,7 +265,8 @@ impl Engine {
     /// The same of one that comes before many that wait already, anywhere among them.
     #[inline(never)]
     pub fn push_packet_between(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
-        self.put_packet(time, event, packet, drawn(owner, time));
+        let owner = if event == PacketEvent::Delivery { owner } else { drawn(owner, time) };
+        self.put_packet(time, event, packet, owner);
     }
 
     fn put_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
