@@ -88,6 +88,37 @@ def python_fields(fields: list[Declaration]) -> list[Declaration]:
     )
 
 
+def shared_fields(sources: list[Declaration]) -> list[Declaration]:
+    """The classes that sources extend, each with the keywords that all of its sources declare alike."""
+    hosts = [source for source in sources if any(field["name"] == "algorithm" for field in source["fields"])]
+    bases: list[Declaration] = []
+    for name, summary, those in (
+        ("Flows", "What every group of flows has.", sources),
+        ("Hosts", "What groups of flows over TCP have.", hosts),
+    ):
+        before = [field for base in bases for field in base["fields"]]
+        fields = [
+            field
+            for field in those[0]["fields"]
+            if not field["positional"] and field not in before and all(field in source["fields"] for source in those)
+        ]
+        base = bases[-1]["class_name"] if bases else "Declared"
+        of = [source["name"] for source in those]
+        bases.append({"class_name": name, "base": base, "summary": summary, "fields": fields, "of": of})
+    return bases
+
+
+def without_shared(sources: list[Declaration], bases: list[Declaration]) -> list[Declaration]:
+    """The sources, each with the class that it extends and without the fields that are in that."""
+    left = []
+    for source in sources:
+        its = [base for base in bases if source["name"] in base["of"]]
+        shared = [field for base in its for field in base["fields"]]
+        fields = [field for field in source["fields"] if field not in shared]
+        left.append(source | {"fields": fields, "base": its[-1]["class_name"]})
+    return left
+
+
 def paragraph(text: str, indent: int, hanging: int = 0) -> str:
     """Text wrapped for a docstring; `indent` spaces before each line but the first."""
     return textwrap.fill(
@@ -415,6 +446,7 @@ def templates() -> jinja2.Environment:
         "repr": repr,
         "setting_text": setting_text,
         "unit_text": unit_text,
+        "without_shared": without_shared,
     }
     return environment
 
@@ -423,11 +455,15 @@ def render(declarations: Declaration) -> dict[str, str]:
     """Every generated file: its path below the root, and its text."""
     environment = templates()
     names = tomllib.loads(ROOT.joinpath("tools/names.toml").read_text("utf-8"))
-    known = declarations | {"names": name_tables(names, declarations), "settings": settings(declarations["profiles"])}
+    known = declarations | {
+        "names": name_tables(names, declarations),
+        "settings": settings(declarations["profiles"]),
+        "bases": shared_fields(declarations["sources"]),
+    }
     files = {f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(known) for page in PAGES}
     files["docs/performance.md"] = performance(environment, ROOT / "docs")
     for name in ("__init__.py", "_generated.py"):
-        files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(declarations))
+        files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(known))
     files["docs/scenario.schema.json"] = json_text(json_shared(json_schema(declarations))) + "\n"
     return files
 
