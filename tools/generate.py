@@ -88,35 +88,33 @@ def python_fields(fields: list[Declaration]) -> list[Declaration]:
     )
 
 
-def shared_fields(sources: list[Declaration]) -> list[Declaration]:
-    """The classes that sources extend, each with the keywords that all of its sources declare alike."""
+def shared_fields(declarations: Declaration) -> list[Declaration]:
+    """The classes that others extend, each with the keywords that all of these declare alike."""
+    sources = declarations["sources"]
     hosts = [source for source in sources if any(field["name"] == "algorithm" for field in source["fields"])]
     bases: list[Declaration] = []
-    for name, summary, those in (
-        ("Flows", "What every group of flows has.", sources),
-        ("Hosts", "What groups of flows over TCP have.", hosts),
+    for name, base, summary, those in (
+        ("Wired", "Declared", "What a link has, be it of a dumbbell.", [declarations["link"], declarations["network"]]),
+        ("Flows", "Declared", "What every group of flows has.", sources),
+        ("Hosts", "Flows", "What groups of flows over TCP have.", hosts),
     ):
-        before = [field for base in bases for field in base["fields"]]
+        before = [field for each in bases if each["class_name"] == base for field in each["fields"]]
         fields = [
             field
             for field in those[0]["fields"]
-            if not field["positional"] and field not in before and all(field in source["fields"] for source in those)
+            if not field["positional"] and field not in before and all(field in each["fields"] for each in those)
         ]
-        base = bases[-1]["class_name"] if bases else "Declared"
-        of = [source["name"] for source in those]
+        of = [each["name"] for each in those]
         bases.append({"class_name": name, "base": base, "summary": summary, "fields": fields, "of": of})
     return bases
 
 
-def without_shared(sources: list[Declaration], bases: list[Declaration]) -> list[Declaration]:
-    """The sources, each with the class that it extends and without the fields that are in that."""
-    left = []
-    for source in sources:
-        its = [base for base in bases if source["name"] in base["of"]]
-        shared = [field for base in its for field in base["fields"]]
-        fields = [field for field in source["fields"] if field not in shared]
-        left.append(source | {"fields": fields, "base": its[-1]["class_name"]})
-    return left
+def without_shared(thing: Declaration, bases: list[Declaration]) -> Declaration:
+    """What is declared, with the class that it extends and without the fields that are in that."""
+    its = [base for base in bases if thing["name"] in base["of"]]
+    shared = [field for base in its for field in base["fields"]]
+    fields = [field for field in thing["fields"] if field not in shared]
+    return thing | {"fields": fields, "base": its[-1]["class_name"]}
 
 
 def paragraph(text: str, indent: int, hanging: int = 0) -> str:
@@ -458,7 +456,7 @@ def render(declarations: Declaration) -> dict[str, str]:
     known = declarations | {
         "names": name_tables(names, declarations),
         "settings": settings(declarations["profiles"]),
-        "bases": shared_fields(declarations["sources"]),
+        "bases": shared_fields(declarations),
     }
     files = {f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(known) for page in PAGES}
     files["docs/performance.md"] = performance(environment, ROOT / "docs")

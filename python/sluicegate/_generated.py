@@ -1904,6 +1904,69 @@ class Class(Declared, role="class"):
 
 
 @dataclass(frozen=True)
+class Wired(Declared):
+    """What a link has, be it of a dumbbell.
+
+    Attributes:
+        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
+            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
+            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
+        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
+            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
+            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
+            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
+        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
+            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
+        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
+            802.3, 64B/65B; tc-cake(8))
+        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
+            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
+            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
+        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
+            and at most 1; Gilbert 1960: P)
+        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
+            1; Gilbert 1960: p)
+        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
+            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
+        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
+        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
+            "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
+            none; Sluicegate)
+        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
+            Sluicegate)
+        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
+            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
+            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
+            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
+            is as it is; above 0 bit/s; Sluicegate)
+    """
+
+    _: KW_ONLY
+    tx_ring: int | str | None = None
+    framing: str = "0 B"
+    frame_min: int | str | None = None
+    cells: Literal["none", "atm", "ptm"] | None = None
+    loss: float = 0.0
+    burst_loss: float | None = None
+    burst_start: float = 0.0
+    burst_end: float = 1.0
+    jitter: str = "0 s"
+    reordering: bool = False
+    drop: str | None = None
+    mark: str | None = None
+    late: str | None = None
+    behind: str | None = None
+    trace: str | None = None
+    trace_period: str | None = None
+    trace_mean: str | None = None
+
+
+@dataclass(frozen=True)
 class Flows(Declared):
     """What every group of flows has.
 
@@ -2536,8 +2599,10 @@ Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff | 
 
 
 @dataclass(frozen=True)
-class Link(Declared, role="link"):
+class Link(Wired, role="link"):
     """One link of a general network, from one node to another.
+
+    More attributes: those of `Wired`.
 
     Attributes:
         name: The link's name, for paths and results. (required; Sluicegate)
@@ -2546,46 +2611,10 @@ class Link(Declared, role="link"):
         rate: Its rate; it must be given unless there is a trace. (default: the mean rate of trace; above 0 bit/s;
             Sluicegate)
         delay: Its propagation delay. (default: 1 ms; Sluicegate)
-        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
-            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
-            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         managed: Whether the discipline of [queue] manages it; otherwise Drop Tail does. (default: true;
             Sluicegate)
         limit: Limit of its queue when the discipline of [queue] does not manage it. (packets; default: 1000;
             Sluicegate)
-        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
-            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
-            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
-            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
-        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
-            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
-            802.3, 64B/65B; tc-cake(8))
-        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
-            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
-            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
-            and at most 1; Gilbert 1960: P)
-        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
-            1; Gilbert 1960: p)
-        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
-            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
-        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
-            "5,8-10". (default: none; Sluicegate)
-        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
-            none; Sluicegate)
-        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
-            Sluicegate)
-        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
-            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
-            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
-            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
-            is as it is; above 0 bit/s; Sluicegate)
         queue: Its own discipline; None for that of the network.
     """
 
@@ -2595,25 +2624,8 @@ class Link(Declared, role="link"):
     to: str
     rate: str | None = None
     delay: str = "1 ms"
-    tx_ring: int | str | None = None
     managed: bool = True
     limit: int | str = 1000
-    framing: str = "0 B"
-    frame_min: int | str | None = None
-    cells: Literal["none", "atm", "ptm"] | None = None
-    loss: float = 0.0
-    burst_loss: float | None = None
-    burst_start: float = 0.0
-    burst_end: float = 1.0
-    jitter: str = "0 s"
-    reordering: bool = False
-    drop: str | None = None
-    mark: str | None = None
-    late: str | None = None
-    behind: str | None = None
-    trace: str | None = None
-    trace_period: str | None = None
-    trace_mean: str | None = None
 
     queue: Discipline | None = None
 
@@ -2718,17 +2730,16 @@ class Reverse(Declared, role="reverse"):
 
 
 @dataclass(frozen=True)
-class Dumbbell(Declared, role="network"):
+class Dumbbell(Wired, role="network"):
     """Senders and receivers on either side of one bottleneck link.
+
+    More attributes: those of `Wired`.
 
     Attributes:
         rate: Rate of the bottleneck; it must be given unless there is a trace. (default: the mean rate of trace;
             above 0 bit/s; CHOKe 1999, Fig. 1)
         delay: Propagation delay of the bottleneck, one way. (default: 1 ms; chosen here: not stated by CHOKe
             1999)
-        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
-            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
-            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         access_rate: Rate of every host's access link. The default is so fast that the port only spaces a host's
             packets. (default: ten times the bottleneck's rate; above 0 bit/s; CHOKe 1999, Fig. 1: ten times)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
@@ -2736,39 +2747,6 @@ class Dumbbell(Declared, role="network"):
         two_way: Whether the opposite direction is a link under study, too, called reverse. It has the same
             discipline, a separate queue that acknowledgements cross, and the values of network.reverse. (default:
             true if a flow goes in reverse, or if there is a table network.reverse; RED 1993, Sec. VIII)
-        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
-            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
-            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
-            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
-        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
-            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
-            802.3, 64B/65B; tc-cake(8))
-        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
-            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
-            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
-            and at most 1; Gilbert 1960: P)
-        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
-            1; Gilbert 1960: p)
-        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
-            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
-        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
-            "5,8-10". (default: none; Sluicegate)
-        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
-            none; Sluicegate)
-        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
-            Sluicegate)
-        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
-            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
-            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
-            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
-            is as it is; above 0 bit/s; Sluicegate)
         reverse: How the opposite direction differs, which is then a link under study, too.
         shaper: A shaper behind the line, or before it, where the discipline then is.
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
@@ -2778,26 +2756,9 @@ class Dumbbell(Declared, role="network"):
     _: KW_ONLY
     rate: str | None = None
     delay: str = "1 ms"
-    tx_ring: int | str | None = None
     access_rate: str | None = None
     access_delay: str = "0 s"
     two_way: bool | None = None
-    framing: str = "0 B"
-    frame_min: int | str | None = None
-    cells: Literal["none", "atm", "ptm"] | None = None
-    loss: float = 0.0
-    burst_loss: float | None = None
-    burst_start: float = 0.0
-    burst_end: float = 1.0
-    jitter: str = "0 s"
-    reordering: bool = False
-    drop: str | None = None
-    mark: str | None = None
-    late: str | None = None
-    behind: str | None = None
-    trace: str | None = None
-    trace_period: str | None = None
-    trace_mean: str | None = None
 
     reverse: Reverse | None = None
     shaper: Shaper | None = None
