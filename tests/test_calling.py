@@ -122,7 +122,7 @@ def test_a_run_reads_its_scenario_once(sluicegate: Program, small: Path, reading
 # --- disciplines -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("queue", ["red:max_p=0.1", sg.Red(max_p=0.1), Fifo, partial(Fifo, room=7)])
+@pytest.mark.parametrize("queue", ["red:max_p=0.1", sg.Red(max_p=0.1), Fifo, partial(Fifo, limit=7)])
 def test_a_queue_takes_the_place_of_the_scenarios_own(queue: Any) -> None:
     text = api.scenario(sg.dumbbell(rate="1 Mbit/s", delay="5 ms"), FLOWS)
     ran = sg.run(text, queue=queue, **SHORT)
@@ -165,8 +165,8 @@ def test_disciplines_come_from_any_iterable() -> None:
 
 
 def test_a_sweep_has_disciplines_as_queue() -> None:
-    rows = [sg.Choke(limit=100), sg.Red(limit=100), "pie", Fifo, partial(Fifo, room=7)]
-    labels = ["choke:limit=100", "red:limit=100", "pie", "Fifo", "Fifo:room=7"]
+    rows = [sg.Choke(limit=100), sg.Red(limit=100), "pie", Fifo, partial(Fifo, limit=7)]
+    labels = ["choke:limit=100", "red:limit=100", "pie", "Fifo", "Fifo:limit=7"]
     short: dict[str, Any] = {"seeds": 1, "jobs": 1, **SHORT}
     over = {"queue": rows}
     done = sg.sweep("unresponsive", over=over, **short)
@@ -180,7 +180,7 @@ def test_a_sweep_has_disciplines_as_queue() -> None:
     assert together.points() == [("Fifo", "1 Mbit/s"), ("red", "2 Mbit/s")]
 
 
-@pytest.mark.parametrize("queue", ["choke:candidates=2", sg.Choke(candidates=2), partial(Fifo, room=7)])
+@pytest.mark.parametrize("queue", ["choke:candidates=2", sg.Choke(candidates=2), partial(Fifo, limit=7)])
 def test_a_sweep_takes_a_queue_as_a_run_does(queue: Any) -> None:
     over = {"flows.1.rate": ["1 Mbit/s", "2 Mbit/s"]}
     short: dict[str, Any] = {"seeds": 1, "jobs": 1, **SHORT}

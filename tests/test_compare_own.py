@@ -13,9 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import fifo
 import polars as pl
 import pytest
 from conftest import Program
+from fifo import Fifo
 
 import sluicegate as sg
 from sluicegate.experiments import disciplines
@@ -51,25 +53,6 @@ class Mine(sg.Aqm):
 """
 
 
-class Mine(sg.Aqm):
-    """Drop Tail."""
-
-    def __init__(self, *, limit: int = 20, fault: bool = False) -> None:
-        self.queue: list[sg.Packet] = []
-        self.limit, self.fault = limit, fault
-
-    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
-        if self.fault and packet.number == 9:
-            raise LookupError("mine")
-        if len(self.queue) < self.limit:
-            self.queue.append(packet)
-        else:
-            ctx.drop(packet, "tail")
-
-    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
-        return self.queue.pop(0) if self.queue else None
-
-
 NET = sg.dumbbell(rate="1 Mbit/s", delay="1 ms")
 FLOWS = [sg.Tcp(3, profile="ns2", window=20), sg.Udp(rate="700 kbit/s")]
 TIMES = {"duration": "4 s", "warmup": "1 s"}
@@ -87,13 +70,13 @@ def of(done: sg.Comparison, label: str) -> pl.DataFrame:
 
 
 def test_a_class_a_factory_and_a_partial_stand_beside_what_comes_along(tmp_path: Path) -> None:
-    def short() -> Mine:
-        return Mine(limit=5)
+    def short() -> Fifo:
+        return Fifo(limit=5)
 
-    listed = [sg.DropTail(limit=20), Mine, partial(Mine, limit=5), short, sg.DropTail(limit=5)]
-    done = sg.compare(NET, FLOWS, disciplines=listed, seeds=2, jobs=2, baseline=Mine, **TIMES)  # type: ignore[arg-type]
-    labels = ["drop_tail:limit=20", "Mine", "Mine:limit=5", "short", "drop_tail:limit=5"]
-    assert (done.disciplines, done.baseline) == (labels, "Mine")
+    listed = [sg.DropTail(limit=20), Fifo, partial(Fifo, limit=5), short, sg.DropTail(limit=5)]
+    done = sg.compare(NET, FLOWS, disciplines=listed, seeds=2, jobs=2, baseline=Fifo, **TIMES)  # type: ignore[arg-type]
+    labels = ["drop_tail:limit=20", "Fifo", "Fifo:limit=5", "short", "drop_tail:limit=5"]
+    assert (done.disciplines, done.baseline) == (labels, "Fifo")
     whole, mine, bound, made, five = (of(done, label) for label in labels)
     assert mine.equals(whole), "the same rule gives the same results, to the last bit"
     assert bound.equals(made)
@@ -101,9 +84,9 @@ def test_a_class_a_factory_and_a_partial_stand_beside_what_comes_along(tmp_path:
     assert not mine.equals(made)
     assert done.difference("drop_tail:limit=20", "loss_ratio")["difference"] == 0.0
     about = [each.get("own_discipline") for each in done.summary["disciplines"]]
-    source = sha256(Path(__file__).read_bytes()).hexdigest()
+    source = sha256(Path(fifo.__file__).read_bytes()).hexdigest()
     assert about[0] is None
-    assert about[2] == {"class": f"{__name__}:Mine", "sha256": source, "arguments": {"limit": 5}}
+    assert about[2] == {"class": "fifo:Fifo", "sha256": source, "arguments": {"limit": 5}}
     done.write(tmp_path / "out")
     assert {"groups.svg", "throughput.svg", "links.svg", "summary.json"} <= {
         path.name for path in (tmp_path / "out").iterdir()
@@ -112,18 +95,18 @@ def test_a_class_a_factory_and_a_partial_stand_beside_what_comes_along(tmp_path:
 
 def test_one_alone_and_a_network_of_links(here: Executor) -> None:
     times: dict[str, Any] = {**TIMES, "executor": here}
-    assert sg.compare(NET, FLOWS, disciplines=Mine, seeds=1, **times).disciplines == ["Mine"]
+    assert sg.compare(NET, FLOWS, disciplines=Fifo, seeds=1, **times).disciplines == ["Fifo"]
     link = sg.Link(name="only", from_="a", to="b", rate="1 Mbit/s")
     flow = sg.Udp(rate="2 Mbit/s", path=["only"])
-    done = sg.compare(sg.topology(link, queue=Mine), flow, disciplines=[Mine, "drop_tail:limit=20"], seeds=1, **times)
-    assert of(done, "Mine").equals(of(done, "drop_tail:limit=20"))
+    done = sg.compare(sg.topology(link, queue=Fifo), flow, disciplines=[Fifo, "drop_tail:limit=20"], seeds=1, **times)
+    assert of(done, "Fifo").equals(of(done, "drop_tail:limit=20"))
 
 
 def test_a_scenario_file_may_be_compared_under_it(here: Executor, small: Path) -> None:
     text = small.read_text()
     small.write_text(text.replace("limit = 100", "limit = 20") + "\n[queue.drop_tail]\nlimit = 20\n")
-    done = sg.compare(small, disciplines=["drop_tail", Mine], seeds=[5], executor=here)
-    assert of(done, "Mine").equals(of(done, "drop_tail")), "it takes the limit of [queue]"
+    done = sg.compare(small, disciplines=["drop_tail", Fifo], seeds=[5], executor=here)
+    assert of(done, "Fifo").equals(of(done, "drop_tail")), "it takes the limit of [queue]"
 
 
 def test_a_program_runs_it_in_processes(tmp_path: Path) -> None:
@@ -207,21 +190,21 @@ def test_its_exception_ends_the_comparison_with_its_own_traceback(
 
 def test_its_exception_is_raised_in_a_program(here: Executor) -> None:
     with pytest.raises(LookupError, match="mine"):
-        sg.compare(NET, FLOWS, disciplines=[sg.Red(), partial(Mine, fault=True)], seeds=1, executor=here, **TIMES)  # type: ignore[arg-type]
+        sg.compare(NET, FLOWS, disciplines=[sg.Red(), partial(Fifo, fault=True)], seeds=1, executor=here, **TIMES)  # type: ignore[arg-type]
 
 
 def test_what_is_no_discipline_is_refused() -> None:
-    with pytest.raises(TypeError, match="expected the class Mine, not one of its objects"):
-        disciplines.choices([Mine()])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="expected the class Fifo, not one of its objects"):
+        disciplines.choices([Fifo()])  # type: ignore[list-item]
     for wrong in (3, sg.Choke, None, sg.Udp(rate="1 Mbit/s")):
         with pytest.raises(TypeError, match="expected a name or a discipline"):
             disciplines.choices([wrong])  # type: ignore[list-item]
-    with pytest.raises(sg.ScenarioError, match='discipline "Mine": listed twice'):
-        disciplines.choices([Mine, Mine])
-    two = disciplines.choices([Mine, partial(Mine, limit=5), "red"])
-    assert disciplines.find(partial(Mine, limit=5), two) is two[1]
-    assert disciplines.find("Mine", two) is two[0]
-    assert disciplines.find("Mine:limit=5", two) is two[1]
+    with pytest.raises(sg.ScenarioError, match='discipline "Fifo": listed twice'):
+        disciplines.choices([Fifo, Fifo])
+    two = disciplines.choices([Fifo, partial(Fifo, limit=5), "red"])
+    assert disciplines.find(partial(Fifo, limit=5), two) is two[1]
+    assert disciplines.find("Fifo", two) is two[0]
+    assert disciplines.find("Fifo:limit=5", two) is two[1]
 
 
 def test_marks_are_compared(sluicegate: Program, small: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from browser import open_page
 from conftest import Program
-from fifo import Tail
+from fifo import Fifo
 from tiny import contents
 
 import sluicegate as sg
@@ -233,17 +233,17 @@ def test_a_discipline_in_python_is_evaluated_wherever_it_stands(tmp_path: Path) 
 
 def test_a_class_is_evaluated() -> None:
     settings = Settings((1,), 2, 0.5, 0.1)
-    own = sg.evaluate(Tail, settings=settings, only=["mild", "4.6"], alone=True, jobs=1)
+    own = sg.evaluate(Fifo, settings=settings, only=["mild", "4.6"], alone=True, jobs=1)
     rust = sg.evaluate("drop_tail", settings=settings, only=["mild", "4.6"], alone=True)
     drop = [name for name in rust.runs.columns if name != "discipline"]
-    assert own.labels == ["Tail"]
+    assert own.labels == ["Fifo"]
     assert own.runs.select(drop).equals(rust.runs.select(drop)), "with the limit of the suite"
 
 
 def test_objects_are_evaluated_beside_classes() -> None:
     settings = Settings((1,), 2, 0.5, 0.1)
-    done = sg.evaluate([sg.Red(limit=50), Tail, "pie:limit=50"], settings=settings, only=["friendly"], jobs=1)
-    assert done.labels == ["red:limit=50", "Tail", "pie:limit=50", "drop_tail", "fq_codel"]
+    done = sg.evaluate([sg.Red(limit=50), Fifo, "pie:limit=50"], settings=settings, only=["friendly"], jobs=1)
+    assert done.labels == ["red:limit=50", "Fifo", "pie:limit=50", "drop_tail", "fq_codel"]
 
 
 def test_runs_have_another_length_when_it_is_asked_for() -> None:

@@ -6,66 +6,26 @@ queue. The two draw different random numbers, so means over seeds are compared.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from statistics import fmean
 
 import pytest
+from ns2_runs import counted, installed
 
 import sluicegate as sg
 
-pytestmark = pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
+pytestmark = installed
 
 SEEDS = range(1, 6)
 AGENTS = {"tahoe": "TCP", "reno": "TCP/Reno", "newreno": "TCP/Newreno", "sack": "TCP/Sack1"}
-SCRIPT = """
-set ns [new Simulator]
-ns-random {seed}
-set a [$ns node]
-set b [$ns node]
-$ns simplex-link $a $b 1.5Mb 20ms {queue}
-$ns simplex-link $b $a 1.5Mb 20ms DropTail
-$ns queue-limit $a $b {limit}
-$ns queue-limit $b $a 1000
-set q [[$ns link $a $b] queue]
-{red}
-set start [new RandomVariable/Uniform]
-$start set min_ 0
-$start set max_ 1
+FLOWS = """
 for {{set i 0}} {{$i < {flows}}} {{incr i}} {{
-  set s [$ns node]
-  set r [$ns node]
-  $ns duplex-link $s $a 10Mb 5ms DropTail
-  $ns duplex-link $b $r 10Mb 0ms DropTail
-  $ns queue-limit $s $a 10000
-  set tcp($i) [new Agent/{agent}]
-  $tcp($i) set packetSize_ 960
-  $tcp($i) set window_ 100
-  $tcp($i) set ecn_ {ecn}
-  set sink($i) [new Agent/{sink}]
+  set tcp [new Agent/{agent}]
+  $tcp set ecn_ {ecn}
+  set sink [new Agent/{sink}]
   {delay}
-  $ns attach-agent $s $tcp($i)
-  $ns attach-agent $r $sink($i)
-  $ns connect $tcp($i) $sink($i)
-  set ftp [new Application/FTP]
-  $ftp attach-agent $tcp($i)
-  $ns at [$start value] "$ftp start"
+  transfer $tcp $sink
 }}
-set mon [$ns monitor-queue $a $b ""]
-proc mark {{}} {{
-  global mon before
-  set before "[$mon set bdepartures_] [$mon set pdrops_] [$mon set parrivals_]"
-}}
-proc finish {{}} {{
-  global mon before
-  foreach {{bd dr ar}} $before {{}}
-  puts "[expr [$mon set bdepartures_]-$bd] [expr [$mon set pdrops_]-$dr] [expr [$mon set parrivals_]-$ar]"
-  exit 0
-}}
-$ns at 20.0 "mark"
-$ns at 120.0 "finish"
-$ns run
 """
 RED = """
 $q set thresh_ 5
@@ -87,15 +47,13 @@ def ns2(
 ) -> tuple[float, float]:
     """Throughput in Mbit/s and the share of packets dropped, from 20 to 120 s."""
     sink = "TCPSink" + ("/Sack1" if algorithm == "sack" else "") + ("/DelAck" if delayed else "")
-    script = SCRIPT.format(
-        seed=seed, queue="RED" if red else "DropTail", limit=limit,
-        red=RED.format(ecn=str(ecn).lower()) if red else "", flows=flows, ecn=int(ecn),
-        agent=AGENTS[algorithm], sink=sink, delay="$sink($i) set interval_ 100ms" if delayed else "",
+    departed, dropped, arrived = counted(
+        folder, seed=seed, mbps=1.5, kind="RED" if red else "DropTail", limit=limit,
+        lines=RED.format(ecn=str(ecn).lower()) if red else "",
+        flows=FLOWS.format(flows=flows, ecn=int(ecn), agent=AGENTS[algorithm], sink=sink,
+                           delay="$sink set interval_ 100ms" if delayed else ""),
+        counted="[$mon set bdepartures_] [$mon set pdrops_] [$mon set parrivals_]", begin=20.0, end=120.0,
     )  # fmt: skip
-    path = folder / "x.tcl"
-    path.write_text(script)
-    done = subprocess.run(["ns", str(path)], capture_output=True, text=True, check=True)
-    departed, dropped, arrived = map(float, done.stdout.split())
     return departed * 8 / 100e6, dropped / arrived
 
 

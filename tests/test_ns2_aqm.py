@@ -5,54 +5,24 @@ Means over seeds are compared, as in test_ns2.py: random numbers and starts diff
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 import pytest
+from ns2_runs import counted, installed
 
 import sluicegate as sg
 
-pytestmark = pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
+pytestmark = installed
 
 SEEDS = range(1, 6)
 START, END = 60, 260
-SCRIPT = """
-set ns [new Simulator]
-ns-random {seed}
-set a [$ns node]
-set b [$ns node]
-$ns simplex-link $a $b 1Mb 20ms {kind}
-$ns simplex-link $b $a 1Mb 20ms DropTail
-$ns queue-limit $a $b {limit}
-$ns queue-limit $b $a 1000
-set q [[$ns link $a $b] queue]
-{lines}
-set start [new RandomVariable/Uniform]
-$start set min_ 0
-$start set max_ 1
-proc attach {{agent sink}} {{
-  global ns a b
-  set s [$ns node]
-  set r [$ns node]
-  $ns duplex-link $s $a 10Mb 5ms DropTail
-  $ns duplex-link $b $r 10Mb 0ms DropTail
-  $ns queue-limit $s $a 10000
-  $ns attach-agent $s $agent
-  $ns attach-agent $r $sink
-  $ns connect $agent $sink
-}}
+FLOWS = """
 for {{set i 0}} {{$i < 32}} {{incr i}} {{
   set tcp [new Agent/TCP/Reno]
-  $tcp set packetSize_ 960
-  $tcp set window_ 100
   $tcp set fid_ 1
-  attach $tcp [new Agent/TCPSink]
-  set ftp [new Application/FTP]
-  $ftp attach-agent $tcp
-  $ns at [$start value] "$ftp start"
+  transfer $tcp [new Agent/TCPSink]
 }}
 set null [new Agent/LossMonitor]
 if {{{udp}}} {{
@@ -67,16 +37,11 @@ if {{{udp}}} {{
   $cbr attach-agent $agent
   $ns at [$start value] "$cbr start"
 }}
-set mon [$ns monitor-queue $a $b ""]
-proc counts {{}} {{
-  global mon null
-  set area [[$mon get-pkts-integrator] set sum_]
-  return "[$mon set bdepartures_] [$null set bytes_] [$mon set pdrops_] [$mon set parrivals_] $area"
-}}
-$ns at {start} {{set before [counts]}}
-$ns at {end} {{puts "$before [counts]"; exit 0}}
-$ns run
 """
+COUNTED = (
+    "[$mon set bdepartures_] [$null set bytes_] [$mon set pdrops_] [$mon set parrivals_] "
+    "[[$mon get-pkts-integrator] set sum_]"
+)
 
 
 @dataclass(frozen=True)
@@ -125,12 +90,10 @@ QUEUES = {
 
 def ns2(folder: Path, name: str, udp: bool, seed: int) -> Measured:
     kind, lines, _ = QUEUES[name]
-    text = SCRIPT.format(seed=seed, kind=kind, limit=300, lines=lines, udp=int(udp), start=START, end=END)
-    path = folder / "x.tcl"
-    path.write_text(text)
-    done = subprocess.run(["ns", str(path)], capture_output=True, text=True, check=True)
-    values = [float(word) for word in done.stdout.split()]
-    sent, udp_bytes, dropped, arrived, area = (values[k + 5] - values[k] for k in range(5))
+    sent, udp_bytes, dropped, arrived, area = counted(
+        folder, seed=seed, mbps=1, kind=kind, limit=300, lines=lines, flows=FLOWS.format(udp=int(udp)),
+        counted=COUNTED, begin=START, end=END,
+    )  # fmt: skip
     span = END - START
     return Measured(sent * 8e-6 / span, udp_bytes * 8e-6 / span, dropped / arrived, area / span)
 

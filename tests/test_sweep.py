@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from browser import open_page
 from conftest import SMALL, Program
+from fifo import Fifo
 from tiny import contents
 
 import sluicegate as sg
@@ -372,28 +373,9 @@ def test_a_discipline_in_a_file_is_run_anew_when_the_file_changes(
     assert "--over queue.discipline" in answer.stderr
 
 
-class Mine(sg.Aqm):
-    """Drop Tail."""
-
-    def __init__(self, *, limit: int = 20, fault: bool = False) -> None:
-        self.queue: list[sg.Packet] = []
-        self.limit, self.fault = limit, fault
-
-    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
-        if self.fault and packet.number == 9:
-            raise LookupError("mine")
-        if len(self.queue) < self.limit:
-            self.queue.append(packet)
-        else:
-            ctx.drop(packet, "tail")
-
-    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
-        return self.queue.pop(0) if self.queue else None
-
-
 def test_what_makes_a_class_of_ones_own_tells_whether_its_runs_can_be_kept(tmp_path: Path) -> None:
     kept = []
-    for queue in (Mine, partial(Mine, limit=7), partial(Mine, limit=np.int64(7)), lambda: Mine()):
+    for queue in (Fifo, partial(Fifo, limit=7), partial(Fifo, limit=np.int64(7)), lambda: Fifo()):
         net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=queue)  # type: ignore[arg-type]
         with ThreadPoolExecutor(1) as pool:
             go = partial(sg.sweep, net, sg.Udp(rate="2 Mbit/s"), over={"flows.0.packet_size": "500 B"}, seeds=1)
@@ -405,7 +387,7 @@ def test_what_makes_a_class_of_ones_own_tells_whether_its_runs_can_be_kept(tmp_p
 
 def test_an_exception_of_a_run_keeps_what_is_done(tmp_path: Path) -> None:
     ended: list[str] = []
-    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=partial(Mine, fault=True))  # type: ignore[arg-type]
+    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=partial(Fifo, fault=True))  # type: ignore[arg-type]
     over = {"flows.0.rate": ["100 Mbit/s", "20 kbit/s"]}  # the second is run first, and ends before packet 9
     go = partial(sg.sweep, net, sg.Udp(rate="1 Mbit/s"), over=over, seeds=1, out=tmp_path / "out", duration="1 s")
     with ThreadPoolExecutor(1) as pool, pytest.raises(LookupError, match="mine"):

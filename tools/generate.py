@@ -88,6 +88,35 @@ def python_fields(fields: list[Declaration]) -> list[Declaration]:
     )
 
 
+def shared_fields(declarations: Declaration) -> list[Declaration]:
+    """The classes that others extend, each with the keywords that all of these declare alike."""
+    sources = declarations["sources"]
+    hosts = [source for source in sources if any(field["name"] == "algorithm" for field in source["fields"])]
+    bases: list[Declaration] = []
+    for name, base, summary, those in (
+        ("Wired", "Declared", "What a link has, be it of a dumbbell.", [declarations["link"], declarations["network"]]),
+        ("Flows", "Declared", "What every group of flows has.", sources),
+        ("Hosts", "Flows", "What groups of flows over TCP have.", hosts),
+    ):
+        before = [field for each in bases if each["class_name"] == base for field in each["fields"]]
+        fields = [
+            field
+            for field in those[0]["fields"]
+            if not field["positional"] and field not in before and all(field in each["fields"] for each in those)
+        ]
+        of = [each["name"] for each in those]
+        bases.append({"class_name": name, "base": base, "summary": summary, "fields": fields, "of": of})
+    return bases
+
+
+def without_shared(thing: Declaration, bases: list[Declaration]) -> Declaration:
+    """What is declared, with the class that it extends and without the fields that are in that."""
+    its = [base for base in bases if thing["name"] in base["of"]]
+    shared = [field for base in its for field in base["fields"]]
+    fields = [field for field in thing["fields"] if field not in shared]
+    return thing | {"fields": fields, "base": its[-1]["class_name"]}
+
+
 def paragraph(text: str, indent: int, hanging: int = 0) -> str:
     """Text wrapped for a docstring; `indent` spaces before each line but the first."""
     return textwrap.fill(
@@ -415,6 +444,7 @@ def templates() -> jinja2.Environment:
         "repr": repr,
         "setting_text": setting_text,
         "unit_text": unit_text,
+        "without_shared": without_shared,
     }
     return environment
 
@@ -423,11 +453,15 @@ def render(declarations: Declaration) -> dict[str, str]:
     """Every generated file: its path below the root, and its text."""
     environment = templates()
     names = tomllib.loads(ROOT.joinpath("tools/names.toml").read_text("utf-8"))
-    known = declarations | {"names": name_tables(names, declarations), "settings": settings(declarations["profiles"])}
+    known = declarations | {
+        "names": name_tables(names, declarations),
+        "settings": settings(declarations["profiles"]),
+        "bases": shared_fields(declarations),
+    }
     files = {f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(known) for page in PAGES}
     files["docs/performance.md"] = performance(environment, ROOT / "docs")
     for name in ("__init__.py", "_generated.py"):
-        files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(declarations))
+        files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(known))
     files["docs/scenario.schema.json"] = json_text(json_shared(json_schema(declarations))) + "\n"
     return files
 

@@ -223,7 +223,8 @@ def example(name: str) -> str:
     if name in EXAMPLES:
         return EXAMPLES[name]
     given: dict[str, object] = {}
-    for each in fields(getattr(sg, name)):
+    thing = getattr(sg, name)
+    for each in sorted(fields(thing), key=lambda each: each.name not in thing.__annotations__):  # its own come first
         if each.default is MISSING:
             given[each.name] = REQUIRED[each.name]
         elif len(given) < 2 and each.kw_only and re.match(r"\d.{,9}$", str(each.default)) and each.name != "mark_th":

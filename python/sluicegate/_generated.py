@@ -1904,102 +1904,73 @@ class Class(Declared, role="class"):
 
 
 @dataclass(frozen=True)
-class Tcp(Declared, role="flows"):
-    """TCP transfer
-
-    A transfer over TCP between two hosts: today's Linux, or those of a paper's simulator or machines. The profile
-    says which; you can override each of its values.
-
-    Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
-
-    Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
-    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or use a paper's,
-    such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: leave profile out, or say linux;
-    send_jitter is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; ns2_rules
-    is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; limited_transmit,
-    source_quench and vegas_rules are of the papers' hosts: use a paper's profile, such as ns2; decbit and ut_lt
-    acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile =
-    linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name
-    has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
-    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
-    access_delay or a round trip, not both
+class Wired(Declared):
+    """What a link has, be it of a dumbbell.
 
     Attributes:
-        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
+        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
+            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
+            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
+        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
+            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
+            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
+            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
+        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
+            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
+        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
+            802.3, 64B/65B; tc-cake(8))
+        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
+            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
+            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
+        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
+            and at most 1; Gilbert 1960: P)
+        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
+            1; Gilbert 1960: p)
+        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
+            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
+        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
+        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
+            "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
+            none; Sluicegate)
+        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
-        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
-        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
-            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
-            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
-            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
-            9293)
-        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
-            at most 65535; CHOKe 1999, Sec. 4)
-        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
-            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
-            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
-        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
-            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
-        max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
-        initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
-            s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
-            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
-            tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
-            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
-            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
-            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
-            hosts). (default: as the profile says; none of linux; RFC 3042)
-        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
-            (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
-            (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
-            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
-            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
-            with `ns2_rules` it is one time for all packets that the window releases, and none for
-            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
-            overhead_)
-        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
-            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
-            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
-            DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
-            tcp_cubic.c; RFC 9406)
-        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
-            tcp-sink.cc)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
-            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
-        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
-            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
-        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
-            1000000 packets; ns-2, v_beta_)
-        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
-            most 1000000 packets; ns-2, v_gamma_)
-        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
-            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
-            Wang & Low 2004, Sec. V-C: no cut)
-        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
-            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
-        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
-            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
-        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
-            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
-        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
-            (default: as the profile says; RFC 9293; ns-2, syn_)
-        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
-            9293)
-        size: How much data each transfer sends, without headers: full packets, or bytes. (packets; default:
-            without end; at least 1; ns-2, Application/FTP, produce)
+        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
+            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
+            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
+            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
+        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
+            is as it is; above 0 bit/s; Sluicegate)
+    """
+
+    _: KW_ONLY
+    tx_ring: int | str | None = None
+    framing: str = "0 B"
+    frame_min: int | str | None = None
+    cells: Literal["none", "atm", "ptm"] | None = None
+    loss: float = 0.0
+    burst_loss: float | None = None
+    burst_start: float = 0.0
+    burst_end: float = 1.0
+    jitter: str = "0 s"
+    reordering: bool = False
+    drop: str | None = None
+    mark: str | None = None
+    late: str | None = None
+    behind: str | None = None
+    trace: str | None = None
+    trace_period: str | None = None
+    trace_mean: str | None = None
+
+
+@dataclass(frozen=True)
+class Flows(Declared):
+    """What every group of flows has.
+
+    Attributes:
         name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
             name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
             groups; Sluicegate)
@@ -2037,60 +2008,7 @@ class Tcp(Declared, role="flows"):
             above 0 s; RED 1993)
     """
 
-    kind: ClassVar[str] = "tcp"
-
-    count: int = 1
-    algorithm: (
-        Literal[
-            "tahoe",
-            "reno",
-            "newreno",
-            "sack",
-            "cubic",
-            "decbit",
-            "ut_lt",
-            "fixed",
-            "vegas",
-            "ledbat",
-            "bbr",
-            "bbr3",
-            "dctcp",
-            "prague",
-        ]
-        | None
-    ) = None
     _: KW_ONLY
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
-    window: int | str | None = None
-    packet_size: int | str | None = None
-    header_size: int | str | None = None
-    initial_window: float | None = None
-    initial_ssthresh: float | None = None
-    min_rto: str | None = None
-    max_rto: str | None = None
-    initial_rto: str | None = None
-    syn_linear_timeouts: int | None = None
-    clock_tick: str | None = None
-    clock_phase: str | None = None
-    limited_transmit: bool | None = None
-    delayed_ack: str | None = None
-    ecn: bool | None = None
-    source_quench: bool | None = None
-    send_jitter: str = "0 s"
-    gso: bool = True
-    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
-    ns2_rules: bool | None = None
-    vegas_rules: Literal["paper", "ns2"] | None = None
-    vegas_alpha: float = 1.0
-    vegas_beta: float = 3.0
-    vegas_gamma: float = 1.0
-    vegas_cut: float = 0.25
-    ledbat_target: str = "100 ms"
-    ledbat_gain: float = 1.0
-    controller: str | None = None
-    handshake: bool | None = None
-    closing: bool | None = None
-    size: int | str | None = None
     name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
@@ -2111,44 +2029,10 @@ class Tcp(Declared, role="flows"):
 
 
 @dataclass(frozen=True)
-class Telnet(Declared, role="flows"):
-    """TELNET session
-
-    A person types: a TCP connection that writes a short message at random times. The first message opens the
-    connection.
-
-    Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
-
-    Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size, with prague by more than the 8 B of accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the
-    papers' hosts: leave profile out, or use a paper's, such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of
-    Linux's hosts: leave profile out, or say linux; send_jitter is of the papers' hosts: use a paper's profile, such
-    as ns2, and an algorithm of its hosts; ns2_rules is of the papers' hosts: use a paper's profile, such as ns2, and
-    an algorithm of its hosts; limited_transmit, source_quench and vegas_rules are of the papers' hosts: use a paper's
-    profile, such as ns2; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <=
-    vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto
-    <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control character; start
-    < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or
-    rtts, not both; rtts names at least one; access_delay or a round trip, not both
+class Hosts(Flows):
+    """What groups of flows over TCP have.
 
     Attributes:
-        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
-            Sluicegate)
-        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
-        message_size: Length of each message, headers not counted. (B; default: 1 B; at least 1 and at most
-            1000000; a keystroke)
-        messages: How many messages each session sends before it ends. (default: until it stops; at least 1; RED
-            1993, Sec. VIII: from 20 to 400 packets)
-        distribution: How the gaps between messages are distributed. (default: exponential; ns-2,
-            Application/Telnet; Paxson & Floyd 1995)
-        interval: Mean gap between messages, of the exponential law. (default: 1100 ms; above 0 s; Paxson & Floyd
-            1995)
-        shape: Shape of Pareto's law. (default: 0.9; at least 0.1 and at most 100; Paxson & Floyd 1995)
-        tail_shape: Shape of Pareto's law for the longest 3 % of the gaps. (default: 0.95; at least 0.1 and at
-            most 100; Paxson & Floyd 1995)
-        shortest: Least gap of Pareto's law. (default: 120 ms; above 0 s; chosen here: 15 % of the gaps exceed 1
-            s)
-        longest: Longest gap of Pareto's law. (default: 150 s; above 0 s; chosen here: the mean is 1.1 s)
         profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
             given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
             `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
@@ -2219,41 +2103,139 @@ class Telnet(Declared, role="flows"):
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
+    """
+
+    _: KW_ONLY
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
+    window: int | str | None = None
+    packet_size: int | str | None = None
+    header_size: int | str | None = None
+    initial_window: float | None = None
+    initial_ssthresh: float | None = None
+    min_rto: str | None = None
+    max_rto: str | None = None
+    initial_rto: str | None = None
+    syn_linear_timeouts: int | None = None
+    clock_tick: str | None = None
+    clock_phase: str | None = None
+    limited_transmit: bool | None = None
+    delayed_ack: str | None = None
+    ecn: bool | None = None
+    source_quench: bool | None = None
+    send_jitter: str = "0 s"
+    gso: bool = True
+    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
+    ns2_rules: bool | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
+    vegas_alpha: float = 1.0
+    vegas_beta: float = 3.0
+    vegas_gamma: float = 1.0
+    vegas_cut: float = 0.25
+    ledbat_target: str = "100 ms"
+    ledbat_gain: float = 1.0
+    controller: str | None = None
+    handshake: bool | None = None
+    closing: bool | None = None
+
+
+@dataclass(frozen=True)
+class Tcp(Hosts, role="flows"):
+    """TCP transfer
+
+    A transfer over TCP between two hosts: today's Linux, or those of a paper's simulator or machines. The profile
+    says which; you can override each of its values.
+
+    Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
+
+    Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
+    accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or use a paper's,
+    such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: leave profile out, or say linux;
+    send_jitter is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; ns2_rules
+    is of the papers' hosts: use a paper's profile, such as ns2, and an algorithm of its hosts; limited_transmit,
+    source_quench and vegas_rules are of the papers' hosts: use a paper's profile, such as ns2; decbit and ut_lt
+    acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with profile =
+    linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name
+    has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
+    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
+
+    More attributes: those of `Hosts`.
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
+        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
+        size: How much data each transfer sends, without headers: full packets, or bytes. (packets; default:
+            without end; at least 1; ns-2, Application/FTP, produce)
+    """
+
+    kind: ClassVar[str] = "tcp"
+
+    count: int = 1
+    algorithm: (
+        Literal[
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "cubic",
+            "decbit",
+            "ut_lt",
+            "fixed",
+            "vegas",
+            "ledbat",
+            "bbr",
+            "bbr3",
+            "dctcp",
+            "prague",
+        ]
+        | None
+    ) = None
+    _: KW_ONLY
+    size: int | str | None = None
+
+
+@dataclass(frozen=True)
+class Telnet(Hosts, role="flows"):
+    """TELNET session
+
+    A person types: a TCP connection that writes a short message at random times. The first message opens the
+    connection.
+
+    Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
+
+    Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
+    packet_size, with prague by more than the 8 B of accurate ECN; tahoe, vegas, decbit, ut_lt and fixed are of the
+    papers' hosts: leave profile out, or use a paper's, such as ns2; cubic, ledbat, bbr, bbr3, dctcp and prague are of
+    Linux's hosts: leave profile out, or say linux; send_jitter is of the papers' hosts: use a paper's profile, such
+    as ns2, and an algorithm of its hosts; ns2_rules is of the papers' hosts: use a paper's profile, such as ns2, and
+    an algorithm of its hosts; limited_transmit, source_quench and vegas_rules are of the papers' hosts: use a paper's
+    profile, such as ns2; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <=
+    vegas_beta; clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto
+    <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control character; start
+    < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or
+    rtts, not both; rtts names at least one; access_delay or a round trip, not both
+
+    More attributes: those of `Hosts`.
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
+        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
+        message_size: Length of each message, headers not counted. (B; default: 1 B; at least 1 and at most
+            1000000; a keystroke)
+        messages: How many messages each session sends before it ends. (default: until it stops; at least 1; RED
+            1993, Sec. VIII: from 20 to 400 packets)
+        distribution: How the gaps between messages are distributed. (default: exponential; ns-2,
+            Application/Telnet; Paxson & Floyd 1995)
+        interval: Mean gap between messages, of the exponential law. (default: 1100 ms; above 0 s; Paxson & Floyd
+            1995)
+        shape: Shape of Pareto's law. (default: 0.9; at least 0.1 and at most 100; Paxson & Floyd 1995)
+        tail_shape: Shape of Pareto's law for the longest 3 % of the gaps. (default: 0.95; at least 0.1 and at
+            most 100; Paxson & Floyd 1995)
+        shortest: Least gap of Pareto's law. (default: 120 ms; above 0 s; chosen here: 15 % of the gaps exceed 1
+            s)
+        longest: Longest gap of Pareto's law. (default: 150 s; above 0 s; chosen here: the mean is 1.1 s)
     """
 
     kind: ClassVar[str] = "telnet"
@@ -2287,57 +2269,10 @@ class Telnet(Declared, role="flows"):
     tail_shape: float = 0.95
     shortest: str = "120 ms"
     longest: str = "150 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
-    window: int | str | None = None
-    packet_size: int | str | None = None
-    header_size: int | str | None = None
-    initial_window: float | None = None
-    initial_ssthresh: float | None = None
-    min_rto: str | None = None
-    max_rto: str | None = None
-    initial_rto: str | None = None
-    syn_linear_timeouts: int | None = None
-    clock_tick: str | None = None
-    clock_phase: str | None = None
-    limited_transmit: bool | None = None
-    delayed_ack: str | None = None
-    ecn: bool | None = None
-    source_quench: bool | None = None
-    send_jitter: str = "0 s"
-    gso: bool = True
-    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
-    ns2_rules: bool | None = None
-    vegas_rules: Literal["paper", "ns2"] | None = None
-    vegas_alpha: float = 1.0
-    vegas_beta: float = 3.0
-    vegas_gamma: float = 1.0
-    vegas_cut: float = 0.25
-    ledbat_target: str = "100 ms"
-    ledbat_gain: float = 1.0
-    controller: str | None = None
-    handshake: bool | None = None
-    closing: bool | None = None
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
-class Http(Declared, role="flows"):
+class Http(Hosts, role="flows"):
     """Web users
 
     People who browse: a page, its embedded objects, a time for thinking, the next page. Each object is a request and
@@ -2356,6 +2291,8 @@ class Http(Declared, role="flows"):
     has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
     rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
     access_delay or a round trip, not both
+
+    More attributes: those of `Hosts`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2381,111 +2318,6 @@ class Http(Declared, role="flows"):
             1000 connections; RFC 2616, Sec. 8.1.4)
         keep_alive: The longest think time during which a connection stays open. (default: 15 s; Apache,
             KeepAliveTimeout)
-        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
-            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
-            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
-            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
-            9293)
-        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
-            at most 65535; CHOKe 1999, Sec. 4)
-        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
-            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
-            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
-        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
-            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
-        max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
-        initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
-            s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
-            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
-            tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
-            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
-            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
-            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
-            hosts). (default: as the profile says; none of linux; RFC 3042)
-        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
-            (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
-            (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
-            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
-            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
-            with `ns2_rules` it is one time for all packets that the window releases, and none for
-            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
-            overhead_)
-        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
-            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
-            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
-            DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
-            tcp_cubic.c; RFC 9406)
-        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
-            tcp-sink.cc)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
-            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
-        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
-            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
-        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
-            1000000 packets; ns-2, v_beta_)
-        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
-            most 1000000 packets; ns-2, v_gamma_)
-        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
-            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
-            Wang & Low 2004, Sec. V-C: no cut)
-        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
-            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
-        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
-            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
-        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
-            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
-        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
-            (default: as the profile says; RFC 9293; ns-2, syn_)
-        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
-            9293)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
-            Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
-            Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
     """
 
     kind: ClassVar[str] = "http"
@@ -2521,57 +2353,10 @@ class Http(Declared, role="flows"):
     parallel: int = 4
     persistent_parallel: int = 2
     keep_alive: str = "15 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
-    window: int | str | None = None
-    packet_size: int | str | None = None
-    header_size: int | str | None = None
-    initial_window: float | None = None
-    initial_ssthresh: float | None = None
-    min_rto: str | None = None
-    max_rto: str | None = None
-    initial_rto: str | None = None
-    syn_linear_timeouts: int | None = None
-    clock_tick: str | None = None
-    clock_phase: str | None = None
-    limited_transmit: bool | None = None
-    delayed_ack: str | None = None
-    ecn: bool | None = None
-    source_quench: bool | None = None
-    send_jitter: str = "0 s"
-    gso: bool = True
-    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
-    ns2_rules: bool | None = None
-    vegas_rules: Literal["paper", "ns2"] | None = None
-    vegas_alpha: float = 1.0
-    vegas_beta: float = 3.0
-    vegas_gamma: float = 1.0
-    vegas_cut: float = 0.25
-    ledbat_target: str = "100 ms"
-    ledbat_gain: float = 1.0
-    controller: str | None = None
-    handshake: bool | None = None
-    closing: bool | None = None
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
-class Connections(Declared, role="flows"):
+class Connections(Hosts, role="flows"):
     """General TCP connections
 
     Connections recorded on a link, or drawn from distributions. Each has a start, and says what its two ends send
@@ -2591,6 +2376,8 @@ class Connections(Declared, role="flows"):
     window holds a full packet; name has from 1 to 60 characters, none of them a control character; start < stop;
     rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
     both; rtts names at least one; access_delay or a round trip, not both
+
+    More attributes: those of `Hosts`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2614,111 +2401,6 @@ class Connections(Declared, role="flows"):
             (default: lognormal(median = 300 ms, sigma = 1.5, high = 100 s); chosen here)
         concurrent: The probability that a connection is concurrent: both ends then send as many units, each after
             its own times. (default: 0.05; at least 0 and at most 1; chosen here)
-        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
-            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
-            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
-        window: The receiver's advertised window; with profile linux the largest that it becomes (less with
-            segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
-            9293)
-        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
-            at most 65535; CHOKe 1999, Sec. 4)
-        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
-            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
-            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
-        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
-            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
-        min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
-        max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
-        initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
-            s; RFC 6298)
-        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the previous one; later ones double
-            the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
-            tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock; with profile linux the tick of all timers, and of
-            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
-        clock_phase: How far the hosts' clocks are ahead of the simulation's: one value for all, as for the
-            programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
-            own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
-        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
-            hosts). (default: as the profile says; none of linux; RFC 3042)
-        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
-            (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
-            (default: as the profile says; RFC 3168)
-        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
-            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
-            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
-            with `ns2_rules` it is one time for all packets that the window releases, and none for
-            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
-            overhead_)
-        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
-            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
-            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
-            DEVICE gso_max_segs 1`)
-        slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
-            tcp_cubic.c; RFC 9406)
-        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
-            tcp-sink.cc)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
-            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
-        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
-            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
-        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
-            1000000 packets; ns-2, v_beta_)
-        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
-            most 1000000 packets; ns-2, v_gamma_)
-        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
-            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
-            Wang & Low 2004, Sec. V-C: no cut)
-        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
-            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
-        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
-            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
-        controller: A congestion control of your own, written in Rust: `path.rs:Type`. On the papers' hosts
-            `algorithm` then chooses the loss recovery alone. (default: that of algorithm; Sluicegate)
-        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
-            (default: as the profile says; RFC 9293; ns-2, syn_)
-        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
-            9293)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
-            Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
-            Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
     """
 
     kind: ClassVar[str] = "connections"
@@ -2753,57 +2435,10 @@ class Connections(Declared, role="flows"):
     answer_time: str = "exponential(mean = 20 ms)"
     think_time: str = "lognormal(median = 300 ms, sigma = 1.5, high = 100 s)"
     concurrent: float = 0.05
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
-    window: int | str | None = None
-    packet_size: int | str | None = None
-    header_size: int | str | None = None
-    initial_window: float | None = None
-    initial_ssthresh: float | None = None
-    min_rto: str | None = None
-    max_rto: str | None = None
-    initial_rto: str | None = None
-    syn_linear_timeouts: int | None = None
-    clock_tick: str | None = None
-    clock_phase: str | None = None
-    limited_transmit: bool | None = None
-    delayed_ack: str | None = None
-    ecn: bool | None = None
-    source_quench: bool | None = None
-    send_jitter: str = "0 s"
-    gso: bool = True
-    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
-    ns2_rules: bool | None = None
-    vegas_rules: Literal["paper", "ns2"] | None = None
-    vegas_alpha: float = 1.0
-    vegas_beta: float = 3.0
-    vegas_gamma: float = 1.0
-    vegas_cut: float = 0.25
-    ledbat_target: str = "100 ms"
-    ledbat_gain: float = 1.0
-    controller: str | None = None
-    handshake: bool | None = None
-    closing: bool | None = None
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
-class Udp(Declared, role="flows"):
+class Udp(Flows, role="flows"):
     """Constant bit rate over UDP
 
     Sends packets of one size at one rate and does not react to congestion.
@@ -2813,6 +2448,8 @@ class Udp(Declared, role="flows"):
     Rules: codepoint = ect1 needs ecn = true; packet_size is in bytes; name has from 1 to 60 characters, none of them
     a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
     rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+
+    More attributes: those of `Flows`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2826,41 +2463,6 @@ class Udp(Declared, role="flows"):
             CHOKe 1999, Sec. 4)
         jitter: Spread of the gaps: each is the mean times a number uniform on 1 ± jitter/2. (default: 0.0; at
             least 0 and at most 1; ns-2, CBR random_ is jitter 1)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
-            Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
-            Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
     """
 
     kind: ClassVar[str] = "udp"
@@ -2872,27 +2474,10 @@ class Udp(Declared, role="flows"):
     codepoint: Literal["ect0", "ect1"] = "ect0"
     packet_size: int | str = "1000 B"
     jitter: float = 0.0
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
-class Poisson(Declared, role="flows"):
+class Poisson(Flows, role="flows"):
     """Poisson arrivals over UDP
 
     Sends packets with exponential gaps and does not react to congestion.
@@ -2902,6 +2487,8 @@ class Poisson(Declared, role="flows"):
     Rules: codepoint = ect1 needs ecn = true; packet_size is in bytes; name has from 1 to 60 characters, none of them
     a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
     rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+
+    More attributes: those of `Flows`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2914,41 +2501,6 @@ class Poisson(Declared, role="flows"):
         packet_size: Mean length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
         sizes: How lengths are distributed. (default: fixed; M/D/1 and M/M/1 queues)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
-            Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
-            Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
     """
 
     kind: ClassVar[str] = "poisson"
@@ -2960,27 +2512,10 @@ class Poisson(Declared, role="flows"):
     codepoint: Literal["ect0", "ect1"] = "ect0"
     packet_size: int | str = "1000 B"
     sizes: Literal["fixed", "exponential"] = "fixed"
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
-class OnOff(Declared, role="flows"):
+class OnOff(Flows, role="flows"):
     """Bursts and silences over UDP
 
     Sends at one rate while it is on and nothing while it is off, and heeds nothing. The lengths of both are drawn
@@ -2994,6 +2529,8 @@ class OnOff(Declared, role="flows"):
     to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or
     rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay
     or a round trip, not both
+
+    More attributes: those of `Flows`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -3011,41 +2548,6 @@ class OnOff(Declared, role="flows"):
             (default: 1.5; at least 1.01 and at most 100; ns-2, shape_)
         packet_size: Length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
-            Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
-            Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
     """
 
     kind: ClassVar[str] = "on_off"
@@ -3060,27 +2562,10 @@ class OnOff(Declared, role="flows"):
     distribution: Literal["exponential", "pareto"] = "exponential"
     shape: float = 1.5
     packet_size: int | str = "1000 B"
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
-class Endpoints(Declared, role="flows"):
+class Endpoints(Flows, role="flows"):
     """Two ends of your own
 
     Two ends of your own, written in Python or in Rust: any transport without I/O.
@@ -3091,6 +2576,8 @@ class Endpoints(Declared, role="flows"):
     rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
     both; rtts names at least one; access_delay or a round trip, not both
 
+    More attributes: those of `Flows`.
+
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
@@ -3098,41 +2585,6 @@ class Endpoints(Declared, role="flows"):
             the function itself; `path.rs:function` in Rust, or `quinn:cubic`. (required; Sluicegate)
         packet_size: Length of its full packets, headers included, for defaults of queues that follow from it; the
             ends say how long each is. (B; default: 1500 B; at least 1 and at most 65535; Sluicegate)
-        name: The name of the group in tables and figures: any text of up to 60 characters. Entries with the same
-            name are one group. (default: its kind; with the algorithm, or else a number, if needed to distinguish
-            groups; Sluicegate)
-        start: The earliest time at which they start. (default: 0 s; Sluicegate)
-        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
-            random starts avoid traffic phase effects)
-        stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: Their class of traffic, for queues with classes; for `cake` their DSCP. (default: 0; at least 0
-            and at most 255; RED 1993, Sec. XII)
-        priority: For queues with drop preference: with 0 their packets are essential; with any other value they
-            are optional, and dropped first. (default: 0; at least 0 and at most 255; RED 1993, Sec. I: essential
-            and optional packets)
-        host: The number of the sending host, for queues that are fair among hosts; each flow has a separate
-            receiving host. (default: each has a separate host; at least 0 and below 4294967295; Sluicegate)
-        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
-            forward; RED 1993, Sec. VIII: two-way traffic)
-        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
-            bottleneck; Sluicegate)
-        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
-            Sluicegate)
-        access_rate: Rate of each flow's own access link on the sender's side. (default: from [network]; none in a
-            topology; above 0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: from [network];
-            none in a topology; Sluicegate)
-        access_jitter: The access link delays each packet by an extra time, uniform between zero and this; packets
-            keep their order. (default: 0 s; Sluicegate)
-        rtt: Base round trip: the propagation delays of all links, there and back. Give it instead of
-            access_delay, which then follows. (default: follows from the delays of the links; above 0 s;
-            Sluicegate)
-        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
-            above 0 s; DCN 2004, Sec. 4)
-        rtt_mean: Each flow's base round trip is drawn: rtt plus an exponential time; this is the mean of the sum.
-            (default: all have rtt; above 0 s; Sluicegate)
-        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0 s; RED 1993)
     """
 
     kind: ClassVar[str] = "endpoints"
@@ -3141,31 +2593,16 @@ class Endpoints(Declared, role="flows"):
     _: KW_ONLY
     ends: EndsFactory | str
     packet_size: int | str = "1500 B"
-    name: str | None = None
-    start: str = "0 s"
-    spread: str = "1 s"
-    stop: str | None = None
-    class_: int = 0
-    priority: int = 0
-    host: int | None = None
-    direction: Literal["forward", "reverse"] = "forward"
-    path: Sequence[str] | None = None
-    return_path: Sequence[str] | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
-    access_jitter: str = "0 s"
-    rtt: str | None = None
-    rtt_max: str | None = None
-    rtt_mean: str | None = None
-    rtts: Sequence[str] | None = None
 
 
 Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff | Endpoints
 
 
 @dataclass(frozen=True)
-class Link(Declared, role="link"):
+class Link(Wired, role="link"):
     """One link of a general network, from one node to another.
+
+    More attributes: those of `Wired`.
 
     Attributes:
         name: The link's name, for paths and results. (required; Sluicegate)
@@ -3174,46 +2611,10 @@ class Link(Declared, role="link"):
         rate: Its rate; it must be given unless there is a trace. (default: the mean rate of trace; above 0 bit/s;
             Sluicegate)
         delay: Its propagation delay. (default: 1 ms; Sluicegate)
-        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
-            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
-            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         managed: Whether the discipline of [queue] manages it; otherwise Drop Tail does. (default: true;
             Sluicegate)
         limit: Limit of its queue when the discipline of [queue] does not manage it. (packets; default: 1000;
             Sluicegate)
-        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
-            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
-            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
-            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
-        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
-            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
-            802.3, 64B/65B; tc-cake(8))
-        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
-            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
-            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
-            and at most 1; Gilbert 1960: P)
-        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
-            1; Gilbert 1960: p)
-        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
-            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
-        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
-            "5,8-10". (default: none; Sluicegate)
-        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
-            none; Sluicegate)
-        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
-            Sluicegate)
-        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
-            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
-            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
-            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
-            is as it is; above 0 bit/s; Sluicegate)
         queue: Its own discipline; None for that of the network.
     """
 
@@ -3223,25 +2624,8 @@ class Link(Declared, role="link"):
     to: str
     rate: str | None = None
     delay: str = "1 ms"
-    tx_ring: int | str | None = None
     managed: bool = True
     limit: int | str = 1000
-    framing: str = "0 B"
-    frame_min: int | str | None = None
-    cells: Literal["none", "atm", "ptm"] | None = None
-    loss: float = 0.0
-    burst_loss: float | None = None
-    burst_start: float = 0.0
-    burst_end: float = 1.0
-    jitter: str = "0 s"
-    reordering: bool = False
-    drop: str | None = None
-    mark: str | None = None
-    late: str | None = None
-    behind: str | None = None
-    trace: str | None = None
-    trace_period: str | None = None
-    trace_mean: str | None = None
 
     queue: Discipline | None = None
 
@@ -3346,17 +2730,16 @@ class Reverse(Declared, role="reverse"):
 
 
 @dataclass(frozen=True)
-class Dumbbell(Declared, role="network"):
+class Dumbbell(Wired, role="network"):
     """Senders and receivers on either side of one bottleneck link.
+
+    More attributes: those of `Wired`.
 
     Attributes:
         rate: Rate of the bottleneck; it must be given unless there is a trace. (default: the mean rate of trace;
             above 0 bit/s; CHOKe 1999, Fig. 1)
         delay: Propagation delay of the bottleneck, one way. (default: 1 ms; chosen here: not stated by CHOKe
             1999)
-        tx_ring: How many dequeued packets may wait for the transmitter, in a driver's ring below the discipline,
-            which does not see them. (packets; default: none: the queue gives a packet when the transmitter is
-            free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         access_rate: Rate of every host's access link. The default is so fast that the port only spaces a host's
             packets. (default: ten times the bottleneck's rate; above 0 bit/s; CHOKe 1999, Fig. 1: ten times)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
@@ -3364,39 +2747,6 @@ class Dumbbell(Declared, role="network"):
         two_way: Whether the opposite direction is a link under study, too, called reverse. It has the same
             discipline, a separate queue that acknowledgements cross, and the values of network.reverse. (default:
             true if a flow goes in reverse, or if there is a table network.reverse; RED 1993, Sec. VIII)
-        framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
-            of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
-            (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
-            bytes. (default: 0 B; IEEE 802.3; tc-cake(8))
-        frame_min: The shortest frame, framing included. (B; default: from the name of framing, else none; at
-            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
-        cells: The cells that carry frames. (default: from the name of framing, else none; ITU-T I.361; IEEE
-            802.3, 64B/65B; tc-cake(8))
-        loss: The probability that the wire loses a packet after it was sent; with bursts, outside of them.
-            (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that the wire loses a packet in a burst of errors. (default: 1 if there are
-            bursts; at least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
-        burst_start: The probability that a burst begins after a packet outside a burst. (default: 0.0; at least 0
-            and at most 1; Gilbert 1960: P)
-        burst_end: The probability that a burst ends after a packet in it. (default: 1.0; at least 0 and at most
-            1; Gilbert 1960: p)
-        jitter: Largest extra delay of a packet beyond the propagation delay; the delay is uniform between zero
-            and this. (default: 0 s; at least 0 and at most 60 s; Sluicegate)
-        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
-            "5,8-10". (default: none; Sluicegate)
-        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
-        late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
-            none; Sluicegate)
-        behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
-            Sluicegate)
-        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
-            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
-            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
-        trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
-            its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
-        trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
-            is as it is; above 0 bit/s; Sluicegate)
         reverse: How the opposite direction differs, which is then a link under study, too.
         shaper: A shaper behind the line, or before it, where the discipline then is.
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
@@ -3406,26 +2756,9 @@ class Dumbbell(Declared, role="network"):
     _: KW_ONLY
     rate: str | None = None
     delay: str = "1 ms"
-    tx_ring: int | str | None = None
     access_rate: str | None = None
     access_delay: str = "0 s"
     two_way: bool | None = None
-    framing: str = "0 B"
-    frame_min: int | str | None = None
-    cells: Literal["none", "atm", "ptm"] | None = None
-    loss: float = 0.0
-    burst_loss: float | None = None
-    burst_start: float = 0.0
-    burst_end: float = 1.0
-    jitter: str = "0 s"
-    reordering: bool = False
-    drop: str | None = None
-    mark: str | None = None
-    late: str | None = None
-    behind: str | None = None
-    trace: str | None = None
-    trace_period: str | None = None
-    trace_mean: str | None = None
 
     reverse: Reverse | None = None
     shaper: Shaper | None = None

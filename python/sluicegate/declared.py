@@ -146,11 +146,11 @@ def discipline_wanted(queue: object) -> None:
     raise TypeError(f"queue: expected {expected}, not {what_is(queue)}{hint}")
 
 
-def _own_queue(queue: Any) -> dict[str, Any]:
-    """The table [network.reverse.queue] or [network.links.queue]. Raises TypeError."""
+def _own_queue(queue: Any, place: str = "queue") -> dict[str, Any]:
+    """The table of a discipline of a direction, a link or a class. Raises TypeError."""
     if not is_discipline(queue):
         raise TypeError(
-            f"queue: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "
+            f"{place}: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "
             'can be named in a file alone: discipline = "path.py:Class"'
         )
     return queue_table(queue)
@@ -160,12 +160,7 @@ def _class(given: Any) -> dict[str, Any]:
     """An entry of [[queue.classes]]. Raises TypeError for what is neither a class nor a discipline."""
     is_class = isinstance(given, Declared) and given.ROLE == "class"
     takes, queue = (table(given), given.queue) if is_class else ({}, given)
-    if not is_discipline(queue):
-        raise TypeError(
-            f"classes: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; "
-            'one written in Python can be named in a file alone: discipline = "path.py:Class"'
-        )
-    return takes | queue_table(queue)
+    return takes | _own_queue(queue, "classes")
 
 
 def override(given: object, place: str) -> object:

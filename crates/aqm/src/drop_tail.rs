@@ -43,11 +43,7 @@ impl<P: Packet> DropTail<P> {
 
 impl<P: Packet> Discipline<P> for DropTail<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.fifo.has_room(&packet) {
-            self.fifo.push(packet);
-        } else {
-            ctx.drop(packet, DropReason::Tail);
-        }
+        self.fifo.admit(packet, ctx);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {

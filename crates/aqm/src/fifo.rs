@@ -66,7 +66,17 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
         self.queue.push_back((packet, tag));
     }
 
-    /// The same where there is no memory left for it. That of a long queue is not doubled, which a limit would leave unused.
+    /// Appends a packet with its tag, or drops it with reason `tail` where there is no room.
+    #[inline]
+    pub fn admit_with(&mut self, packet: P, tag: Tag, ctx: &mut Ctx<'_, P>) {
+        if self.has_room(&packet) {
+            self.push_with(packet, tag);
+        } else {
+            ctx.drop(packet, DropReason::Tail);
+        }
+    }
+
+    /// The same as `push_with` where there is no memory left for it. That of a long queue is not doubled, which a limit would leave unused.
     #[cold]
     fn push_growing(&mut self, packet: P, tag: Tag) {
         if self.queue.len() >= LONG {
@@ -142,11 +152,7 @@ impl<P: Packet> Fifo<P> {
     /// Appends a packet, or drops it with reason `tail` where there is no room.
     #[inline]
     pub fn admit(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.has_room(&packet) {
-            self.push(packet);
-        } else {
-            ctx.drop(packet, DropReason::Tail);
-        }
+        self.admit_with(packet, (), ctx);
     }
 
     /// Takes the packet at the head.

@@ -66,6 +66,11 @@ impl Packet for TestPacket {
     }
 }
 
+/// Any of the four ECN fields.
+pub fn any_ecn(trace: &mut Stream) -> Ecn {
+    [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced][trace.below(4) as usize]
+}
+
 /// A discipline on the bench, with a clock that the test turns.
 pub struct Harness<D: ?Sized> {
     /// The discipline.
@@ -82,6 +87,8 @@ pub struct Harness<D: ?Sized> {
     pub departed: u64,
     /// The flows that it asked a source quench for.
     pub quenched: Vec<FlowKey>,
+    /// How many of the drops `new_drops` has given.
+    seen: usize,
 }
 
 impl<D: Discipline<TestPacket>> Harness<D> {
@@ -95,7 +102,8 @@ impl<D: Discipline<TestPacket> + ?Sized> Harness<D> {
     /// The same for one that the registry has built.
     pub fn boxed(discipline: Box<D>, seed: u64) -> Self {
         let rng = Stream::new(seed, "queue");
-        Harness { discipline, now: Time::ZERO, dropped: Vec::new(), rng, arrived: 0, departed: 0, quenched: Vec::new() }
+        let (dropped, quenched) = (Vec::new(), Vec::new());
+        Harness { discipline, now: Time::ZERO, dropped, rng, arrived: 0, departed: 0, quenched, seen: 0 }
     }
 
     /// Lets time pass, waking the discipline whenever it asks.
@@ -156,11 +164,22 @@ impl<D: Discipline<TestPacket> + ?Sized> Harness<D> {
         self.dropped.iter().map(|(packet, reason)| (packet.flow, *reason)).collect()
     }
 
+    /// The drops since this was asked before.
+    pub fn new_drops(&mut self) -> &[(TestPacket, DropReason)] {
+        let before = core::mem::replace(&mut self.seen, self.dropped.len());
+        &self.dropped[before..]
+    }
+
+    /// The queued packets, from the head to the tail.
+    pub fn queued(&self) -> Vec<TestPacket> {
+        let mut packets = Vec::new();
+        self.discipline.for_each(&mut |packet| packets.push(*packet));
+        packets
+    }
+
     /// The flow of each queued packet, from the head to the tail.
     pub fn queued_flows(&self) -> Vec<u64> {
-        let mut flows = Vec::new();
-        self.discipline.for_each(&mut |packet| flows.push(packet.flow));
-        flows
+        self.queued().iter().map(|packet| packet.flow).collect()
     }
 
     /// The value of this name that the discipline shows of itself, if it shows one.

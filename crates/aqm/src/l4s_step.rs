@@ -94,11 +94,7 @@ impl<P: Packet> L4sStep<P> {
 
 impl<P: Packet> Discipline<P> for L4sStep<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.fifo.has_room(&packet) {
-            self.fifo.push_with(packet, ctx.now);
-        } else {
-            ctx.drop(packet, DropReason::Tail);
-        }
+        self.fifo.admit_with(packet, ctx.now, ctx);
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {

@@ -260,11 +260,11 @@ mod tests {
     use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
 
     /// Defaults for 1 Mbit/s, where s = 500 · 8 / 10⁶ = 4 ms.
-    fn params() -> RedParams {
+    pub(super) fn params() -> RedParams {
         RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
     }
 
-    fn thresholds(min_th: u64, max_th: u64) -> RedParams {
+    pub(super) fn thresholds(min_th: u64, max_th: u64) -> RedParams {
         RedParams {
             red: RedBlock { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), ..params().red.clone() },
             ..params()

@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use sluicegate_aqm::codel::CodelVersion;
 use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_codel::{FqCodel, FqCodelParams};
-use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket, any_ecn};
 use sluicegate_aqm::l4s::Ect;
-use sluicegate_aqm::{Discipline, DropReason, FlowKey};
-use sluicegate_base::{Ecn, Size, Span, Stream};
+use sluicegate_aqm::{DropReason, FlowKey};
+use sluicegate_base::{Size, Span, Stream};
 
 /// The kernel's defaults.
 const PLAIN: Tc = Tc {
@@ -46,7 +46,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         law: CodelVersion::Linux,
     };
     let mut ours = Harness::new(FqCodel::new(params), seed);
-    let (hash, mut seen) = (FlowHasher::new(&mut ours.rng.clone()), 0);
+    let hash = FlowHasher::new(&mut ours.rng.clone());
     let mut theirs = kernel::FqCodel::new(tc);
     let mut trace = Stream::new(seed, "trace");
     let (mut spell, mut load, mut flows, mut heavy, mut gap) = (0, 0.5, 1, 0.0, 1);
@@ -61,24 +61,20 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         assert!(ours.now.0 >> 10 < 1 << 31, "within the kernel's clock");
         if trace.chance(load) {
             let flow = if trace.chance(heavy) { trace.below(3) } else { trace.below(flows) };
-            let kinds = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced];
-            let (bytes, ecn) = (40 + trace.below(1461), kinds[trace.below(4) as usize]);
+            let (bytes, ecn) = (40 + trace.below(1461), any_ecn(&mut trace));
             let packet = TestPacket { flow, bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
             let dropped = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.flows), ours.now.0);
             let dropped: Vec<_> = dropped.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
-            assert_eq!(ours.dropped[seen..], dropped);
+            assert_eq!(ours.new_drops(), dropped);
         } else {
             let left = ours.depart();
             let (expected, dropped) = theirs.dequeue(ours.now.0);
             assert_eq!(left, expected);
             let dropped: Vec<_> = dropped.into_iter().map(|packet| (packet, DropReason::Early)).collect();
-            assert_eq!(ours.dropped[seen..], dropped);
+            assert_eq!(ours.new_drops(), dropped);
         }
-        seen = ours.dropped.len();
-        let mut contents = Vec::new();
-        ours.discipline.for_each(&mut |packet| contents.push(*packet));
-        assert_eq!(contents, theirs.queued());
+        assert_eq!(ours.queued(), theirs.queued());
     }
     ours.assert_conserved();
     theirs.counts

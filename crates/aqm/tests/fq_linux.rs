@@ -15,9 +15,9 @@ mod kernel;
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::fq_linux::{FqLinux, FqLinuxParams};
-use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket, any_ecn};
 use sluicegate_aqm::{Discipline, DropReason};
-use sluicegate_base::{Ecn, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Rate, Size, Span, Stream, Time};
 
 /// The kernel's defaults.
 const PLAIN: Tc = Tc {
@@ -49,7 +49,7 @@ fn compare(tc: Tc, classes: u64, steps: u64, seed: u64) -> Counts {
         weight_2: tc.weights[2] as u64,
     };
     let (mut ours, mut theirs) = (Harness::new(FqLinux::new(params), seed), kernel::Fq::new(tc));
-    let (mut trace, mut seen) = (Stream::new(seed, "trace"), 0);
+    let mut trace = Stream::new(seed, "trace");
     let (mut spell, mut load, mut flows, mut heavy, mut gap) = (0, 0.5, 1, 0.0, 1);
     ours.wait(Span(tc.jiffy));
     for _ in 0..steps {
@@ -62,15 +62,13 @@ fn compare(tc: Tc, classes: u64, steps: u64, seed: u64) -> Counts {
         ours.wait(Span(trace.below(gap / tc.jiffy / 2 + 1) * 2 * tc.jiffy));
         if trace.chance(load) {
             let flow = if trace.chance(heavy) { trace.below(3) } else { trace.below(flows) };
-            let kinds = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced];
-            let (bytes, ecn) = (40 + trace.below(1475), kinds[trace.below(4) as usize]);
+            let (bytes, ecn) = (40 + trace.below(1475), any_ecn(&mut trace));
             let class = (flow % classes) as u8;
             let packet = TestPacket { flow, bytes, ecn, class, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
             let dropped = !theirs.enqueue(packet, usize::from(class).min(2), ours.now.0);
             let dropped: Vec<_> = dropped.then_some((packet, DropReason::Tail)).into_iter().collect();
-            assert_eq!(ours.dropped[seen..], dropped);
-            seen = ours.dropped.len();
+            assert_eq!(ours.new_drops(), dropped);
         } else {
             assert_eq!(ours.depart(), theirs.dequeue(ours.now.0));
             // The kernel looks at its throttled flows when it is asked for a packet of a flow.
@@ -78,8 +76,7 @@ fn compare(tc: Tc, classes: u64, steps: u64, seed: u64) -> Counts {
             let next = theirs.time_next_delayed_flow().map(Time).filter(due);
             assert_eq!(ours.discipline.next_wakeup(), next);
         }
-        let mut contents = Vec::new();
-        ours.discipline.for_each(&mut |packet| contents.push(*packet));
+        let mut contents = ours.queued();
         contents.sort_by_key(|packet| packet.serial);
         assert_eq!(contents, theirs.queued());
         assert_eq!(ours.state("flows"), Some(theirs.flows() as f64));

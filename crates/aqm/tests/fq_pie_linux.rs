@@ -11,13 +11,13 @@ use crate::pie_linux::kernel as pie;
 use kernel::{Counts, Tc};
 use pie::ONE;
 use proptest::prelude::*;
+use sluicegate_aqm::FlowKey;
 use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_pie::{FqPie, FqPieParams};
-use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket, any_ecn};
 use sluicegate_aqm::pie::{PieBlock, PieVersion};
 use sluicegate_aqm::red::{Action, Mode};
-use sluicegate_aqm::{Discipline, FlowKey};
-use sluicegate_base::{Ecn, Size, Span, Stream};
+use sluicegate_base::{Size, Span, Stream};
 
 /// The kernel's defaults, but with marks.
 const PLAIN: Tc = Tc {
@@ -60,7 +60,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
     let mut ours = Harness::new(FqPie::new(params), seed);
     let (mut random, mut theirs) = (ours.rng.clone(), kernel::FqPie::new(tc));
     let hash = FlowHasher::new(&mut random);
-    let (mut trace, mut seen, mut next) = (Stream::new(seed, "trace"), 0, T_UPDATE.0);
+    let (mut trace, mut next) = (Stream::new(seed, "trace"), T_UPDATE.0);
     let (mut spell, mut load, mut flows, mut heavy, mut gap) = (0, 0.5, 1, 0.0, 1);
     for _ in 0..steps {
         if spell == 0 {
@@ -78,20 +78,16 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         }
         if ours.arrived == 0 || trace.chance(load) {
             let flow = if trace.chance(heavy) { trace.below(3) } else { trace.below(flows) };
-            let kinds = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced];
-            let (bytes, ecn) = (40 + trace.below(1600), kinds[trace.below(4) as usize]);
+            let (bytes, ecn) = (40 + trace.below(1600), any_ecn(&mut trace));
             let packet = TestPacket { flow, bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
             let reason = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.flows), ours.now.0, &mut random);
             let dropped: Vec<_> = reason.map(|reason| (packet, reason)).into_iter().collect();
-            assert_eq!(ours.dropped[seen..], dropped);
-            seen = ours.dropped.len();
+            assert_eq!(ours.new_drops(), dropped);
         } else {
             assert_eq!(ours.depart(), theirs.dequeue(ours.now.0));
         }
-        let mut contents = Vec::new();
-        ours.discipline.for_each(&mut |packet| contents.push(*packet));
-        assert_eq!(contents, theirs.queued());
+        assert_eq!(ours.queued(), theirs.queued());
         assert_eq!(ours.state("p"), Some(theirs.highest().min(1.0)));
     }
     assert_eq!(ours.rng.bits(), random.bits(), "as many random numbers were drawn");

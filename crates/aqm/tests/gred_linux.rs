@@ -12,8 +12,8 @@ use crate::choke_linux::red;
 use kernel::{Counts, Dp, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::gred::{Averaging, Gred, GredParams};
-use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Stream, Value};
+use sluicegate_aqm::harness::{Harness, TestPacket, any_ecn};
+use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Value};
 
 /// As a person declares it: the first and the last queue.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ impl Set {
 fn compare(set: Set, steps: u64, seed: u64) -> Option<Counts> {
     let (mut ours, theirs) = (Harness::new(Gred::new(set.params()?), seed), kernel::Gred::new(set.tc()));
     let mut theirs = theirs.expect("what is valid here is valid there");
-    let (mut random, mut trace, mut seen) = (ours.rng.clone(), Stream::new(seed, "trace"), 0);
+    let (mut random, mut trace) = (ours.rng.clone(), Stream::new(seed, "trace"));
     let (mut spell, mut load, mut heavy) = (0, 0.5, 0.0);
     for _ in 0..steps {
         if spell == 0 {
@@ -117,22 +117,18 @@ fn compare(set: Set, steps: u64, seed: u64) -> Option<Counts> {
         ours.wait(Span(trace.below(2_000_000)));
         if trace.chance(load) {
             let class = if trace.chance(heavy) { 0 } else { trace.below(u64::from(set.queues + 2).min(16)) as u8 };
-            let kinds = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced];
-            let (bytes, ecn) = (40 + trace.below(1461), kinds[trace.below(4) as usize]);
+            let (bytes, ecn) = (40 + trace.below(1461), any_ecn(&mut trace));
             let packet = TestPacket { bytes, ecn, class, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
             let dropped = theirs.enqueue(packet, usize::from(class), ours.now.0, &mut random);
-            assert_eq!(ours.dropped[seen..], dropped.into_iter().collect::<Vec<_>>());
-            seen = ours.dropped.len();
+            assert_eq!(ours.new_drops(), dropped.into_iter().collect::<Vec<_>>());
         } else {
             assert_eq!(ours.depart(), theirs.dequeue(ours.now.0));
         }
         for at in 0..set.queues as usize {
             assert_eq!(ours.state(&format!("avg_{at}")), Some(theirs.average(at)), "queue {at}");
         }
-        let mut contents = Vec::new();
-        sluicegate_aqm::Discipline::for_each(&*ours.discipline, &mut |packet| contents.push(*packet));
-        assert_eq!(contents, theirs.queued());
+        assert_eq!(ours.queued(), theirs.queued());
     }
     assert_eq!(ours.rng.bits(), random.bits(), "as many random numbers were drawn");
     ours.assert_conserved();

@@ -12,7 +12,7 @@ pub mod kernel;
 
 use kernel::{ONE, Pie as Kernel, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket, any_ecn};
 use sluicegate_aqm::pie::{Delay, Pie, PieBlock, PieParams, PieVersion};
 use sluicegate_aqm::red::{Action, Mode};
 use sluicegate_aqm::{Discipline, DropReason};
@@ -175,7 +175,7 @@ fn as_many_are_dropped_and_wait_as_long() {
 /// strikes every `T_UPDATE`, whether ours asks for it or not.
 fn compare(tc: Tc, steps: u64, seed: u64) -> kernel::Counts {
     let (mut ours, mut theirs) = (ours(&tc, PieVersion::Linux, seed), Kernel::new(tc));
-    let (mut random, mut trace, mut seen) = (ours.rng.clone(), Stream::new(seed, "trace"), 0);
+    let (mut random, mut trace) = (ours.rng.clone(), Stream::new(seed, "trace"));
     let (mut spell, mut load, mut gap, mut next) = (0, 0.5, 1, T_UPDATE.0);
     for _ in 0..steps {
         if spell == 0 {
@@ -193,21 +193,17 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> kernel::Counts {
             next += T_UPDATE.0;
         }
         if trace.chance(load) {
-            let kinds = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced];
-            let (bytes, ecn) = (40 + trace.below(1600), kinds[trace.below(4) as usize]);
+            let (bytes, ecn) = (40 + trace.below(1600), any_ecn(&mut trace));
             let packet = TestPacket { bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
             let full = theirs.queued().len() >= tc.limit;
             let lost = !theirs.enqueue(packet, ours.now.0, &mut random);
             let reason = if full { DropReason::Tail } else { DropReason::Early };
-            assert_eq!(ours.dropped[seen..], lost.then_some((packet, reason)).into_iter().collect::<Vec<_>>());
-            seen = ours.dropped.len();
+            assert_eq!(ours.new_drops(), lost.then_some((packet, reason)).into_iter().collect::<Vec<_>>());
         } else {
             assert_eq!(ours.depart(), theirs.dequeue(ours.now.0));
         }
-        let mut contents = Vec::new();
-        ours.discipline.for_each(&mut |packet| contents.push(*packet));
-        assert_eq!(contents, theirs.queued());
+        assert_eq!(ours.queued(), theirs.queued());
     }
     assert_eq!(ours.rng.bits(), random.bits(), "as many random numbers were drawn");
     ours.assert_conserved();

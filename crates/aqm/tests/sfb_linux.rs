@@ -10,11 +10,11 @@ mod kernel;
 use kernel::{Counts, Fate, HZ, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::flow_hasher::FlowHasher;
-use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket, any_ecn};
 use sluicegate_aqm::red::Action;
 use sluicegate_aqm::sfb::{Sfb, SfbParams, Tokens};
-use sluicegate_aqm::{Discipline, DropReason, FlowKey};
-use sluicegate_base::{Ecn, Size, Span, Stream};
+use sluicegate_aqm::{DropReason, FlowKey};
+use sluicegate_base::{Size, Span, Stream};
 
 const PLAIN: Tc = Tc {
     limit: 1000,
@@ -57,7 +57,7 @@ fn places(keys: &mut Vec<FlowHasher>, key: usize, flow: u64, random: &mut Stream
 
 fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
     let mut ours = Harness::new(Sfb::new(params(&tc)), seed);
-    let (mut random, mut keys, mut seen) = (ours.rng.clone(), Vec::new(), 0);
+    let (mut random, mut keys) = (ours.rng.clone(), Vec::new());
     let mut theirs = kernel::Sfb::new(tc, 0);
     let mut trace = Stream::new(seed, "trace");
     let (mut spell, mut load, mut flows, mut heavy, mut gap) = (0, 0.5, 1, 0.0, 1);
@@ -81,8 +81,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             continue;
         }
         let flow = if trace.chance(heavy) { 0 } else { trace.below(flows) };
-        let kinds = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced];
-        let ecn = kinds[trace.below(4) as usize];
+        let ecn = any_ecn(&mut trace);
         let packet = TestPacket { flow, bytes: 100, ecn, serial: ours.arrived, ..TestPacket::default() };
         let fate = theirs
             .enqueue(packet, ours.now.0, &mut random, &mut |key, flow, random| places(&mut keys, key, flow, random));
@@ -94,20 +93,13 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             Fate::Bucket => Some(DropReason::Forced),
             Fate::Limit => Some(DropReason::Tail),
         };
-        assert!(
-            ours.dropped[seen..]
-                .iter()
-                .map(|(packet, reason)| (packet.serial, *reason))
-                .eq(reason.map(|c| (packet.serial, c)))
-        );
-        seen = ours.dropped.len();
+        let dropped = ours.new_drops().iter().map(|(packet, reason)| (packet.serial, *reason));
+        assert!(dropped.eq(reason.map(|reason| (packet.serial, reason))));
         let mine = ours.discipline.probability(FlowKey(flow)).expect("packets have come");
         let here = places(&mut keys, theirs.key(), flow, &mut random);
         assert_eq!((mine * 65535.0).round() as u32, theirs.p_min(&here));
     }
-    let mut contents = Vec::new();
-    ours.discipline.for_each(&mut |packet| contents.push(*packet));
-    assert_eq!(contents, theirs.queued());
+    assert_eq!(ours.queued(), theirs.queued());
     assert_eq!(ours.rng.bits(), random.bits(), "as many random numbers were drawn");
     theirs.counts
 }

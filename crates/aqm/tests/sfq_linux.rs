@@ -30,7 +30,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         headdrop: tc.headdrop,
     };
     let mut ours = Harness::new(Sfq::new(params), seed);
-    let (mut random, mut seen) = (ours.rng.clone(), 0);
+    let mut random = ours.rng.clone();
     let mut hash = FlowHasher::new(&mut random);
     let mut theirs = kernel::Sfq::new(tc);
     let mut trace = Stream::new(seed, "trace");
@@ -48,9 +48,8 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         if due.is_some() {
             hash = FlowHasher::new(&mut random);
             let dropped = theirs.perturb(|flow| hash.bucket(FlowKey(flow), tc.divisor));
-            let mine: Vec<TestPacket> = ours.dropped[seen..].iter().map(|(packet, _)| *packet).collect();
+            let mine: Vec<TestPacket> = ours.new_drops().iter().map(|(packet, _)| *packet).collect();
             assert_eq!(mine, dropped, "by a perturbation");
-            seen = ours.dropped.len();
         }
         if ours.arrived > 0 && !trace.chance(load) {
             assert_eq!(ours.depart(), theirs.dequeue());
@@ -61,13 +60,9 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         let packet = TestPacket { flow, bytes, serial: ours.arrived, ..TestPacket::default() };
         ours.submit(packet);
         let dropped = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.divisor));
-        let expected: Vec<(TestPacket, DropReason)> =
-            dropped.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
-        assert_eq!(ours.dropped[seen..], expected);
-        seen = ours.dropped.len();
-        let mut contents = Vec::new();
-        ours.discipline.for_each(&mut |packet| contents.push(*packet));
-        assert_eq!(contents, theirs.queued());
+        let expected: Vec<_> = dropped.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
+        assert_eq!(ours.new_drops(), expected);
+        assert_eq!(ours.queued(), theirs.queued());
     }
     ours.assert_conserved();
     theirs.counts

@@ -1,6 +1,6 @@
 //! A link as a scenario describes it: what the network, the shaper and the queue each read of it.
 
-use sluicegate_base::{Link, Rate, Size, Span, Value};
+use sluicegate_base::{ETHERNET, Link, Rate, Size, Span, Value};
 use sluicegate_netsim::WirePlan;
 use sluicegate_port::{Cells, Framing};
 use std::iter::Sum;
@@ -42,6 +42,27 @@ pub(crate) struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// A link that the discipline under study manages, before the flows and the queue are known.
+    pub fn new(name: String, rate: Rate, delay: Span, framing: Framing, wire: WirePlan) -> LinkSpec {
+        LinkSpec {
+            name,
+            ends: None,
+            reverse: false,
+            own: None,
+            rate,
+            delay,
+            framing,
+            tx_ring: None,
+            plain: None,
+            monitored: true,
+            counted: false,
+            shaper: None,
+            wire,
+            packet: ETHERNET,
+            held: Held::UNKNOWN,
+        }
+    }
+
     /// What the discipline is told of it.
     pub fn facts(&self) -> Link {
         Link { rate: self.rate, packet: self.packet }

@@ -2,14 +2,14 @@
 //! so that the queue forms there. The line keeps a plain buffer, that of a modem.
 
 use crate::document::{Item, Node, ScenarioError};
-use crate::link::{Held, LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE, ShaperSpec};
+use crate::link::{LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE, ShaperSpec};
 use crate::network::{Position, Shaper, ShaperParams};
 use crate::section::{Section, fields, json};
 use crate::wire::{self, FramingKeys};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::DropTail;
 use sluicegate_base::params::{Raw, Table};
-use sluicegate_base::{ETHERNET, Rate, Size, Span, Value, quantity};
+use sluicegate_base::{Rate, Size, Span, Value, quantity};
 use sluicegate_netsim::WirePlan;
 use sluicegate_port::Framing;
 
@@ -75,8 +75,6 @@ pub(crate) fn read(
         wire: WirePlan::default(),
         shaper: Some(ShaperSpec { burst, behind, interface }),
         counted: behind,
-        packet: ETHERNET,
-        held: Held::UNKNOWN,
         ..line.clone()
     };
     (line.plain, line.counted) = (Some(buffer), !behind);

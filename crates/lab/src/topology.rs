@@ -1,14 +1,14 @@
 //! The links of a network, and which of them the packets of a flow cross.
 
 use crate::document::{Item, Node, Place, ScenarioError};
-use crate::link::{Held, LinkSpec, QUEUE, REVERSE};
+use crate::link::{LinkSpec, QUEUE, REVERSE};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
 use crate::section::{Section, fields, json};
 use crate::shaper::{self, SHAPER};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{ETHERNET, Rate, Value, quantity};
+use sluicegate_base::{Rate, Value, quantity};
 use sluicegate_netsim::source::{Direction, FlowParams};
 use sluicegate_port::fates::KEYS;
 use std::collections::BTreeSet;
@@ -53,23 +53,8 @@ pub(crate) fn read(
             return Err(section.error(QUEUE, "managed is false: leave one of them out"));
         }
         let plain = (!managed).then_some(limit);
-        specs.push(LinkSpec {
-            name,
-            ends: Some((from, to)),
-            reverse: false,
-            own,
-            rate,
-            delay,
-            framing,
-            tx_ring,
-            plain,
-            monitored: plain.is_none(),
-            counted: false,
-            shaper: None,
-            wire,
-            packet: ETHERNET,
-            held: Held::UNKNOWN,
-        });
+        let link = LinkSpec::new(name, rate, delay, framing, wire);
+        specs.push(LinkSpec { ends: Some((from, to)), own, tx_ring, plain, monitored: plain.is_none(), ..link });
     }
     let mut map = Map::new();
     map.insert("links".to_owned(), Json::Array(maps));
@@ -89,24 +74,8 @@ fn dumbbell(
     let mut params: NetworkParams = fields::<Network>(section, rate_said(section, mean), &mut map)?;
     map.extend(wire_map);
     let rate = rate_of(section, params.rate, mean, &mut map)?;
-    let there = LinkSpec {
-        name: "bottleneck".to_owned(),
-        ends: None,
-        reverse: false,
-        own: None,
-        rate,
-        delay: params.delay,
-        framing,
-        tx_ring: params.tx_ring,
-        plain: None,
-        monitored: true,
-        counted: false,
-        shaper: None,
-        wire,
-        packet: ETHERNET,
-        held: Held::UNKNOWN,
-    };
-    let mut links = vec![there];
+    let there = LinkSpec::new("bottleneck".to_owned(), rate, params.delay, framing, wire);
+    let mut links = vec![LinkSpec { tx_ring: params.tx_ring, ..there }];
     let given = section.get(REVERSE);
     let two_way = params.two_way.unwrap_or_else(|| given.is_some() || any_reverse(root));
     let mut shaper_back = None;

@@ -1,8 +1,9 @@
 //! Queues with classes, from the text of a scenario to its results; and what the flows of a run are told or suspected of.
 
+use crate::shared::scenarios::{self, assert_resolves_to_itself};
 use sluicegate_lab::Scenario;
+use sluicegate_netsim::Outcome;
 use sluicegate_netsim::counters::FlowRow;
-use sluicegate_netsim::{Outcome, Sim};
 
 /// Three flows of 600 kbit/s on 1 Mbit/s: classes 0, 1 and 2.
 const FLOWS: &str = r#"
@@ -31,14 +32,11 @@ warmup = "10 s"
 "#;
 
 fn read(queue: &str, sets: &[(&str, &str)]) -> Result<Scenario, String> {
-    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::read(&format!("{queue}{FLOWS}"), "classes.toml", &sets).map_err(|error| error.0)
+    scenarios::read(&format!("{queue}{FLOWS}"), sets).map_err(|error| error.0)
 }
 
 fn run(queue: &str) -> Outcome {
-    let mut sim = Sim::new(read(queue, &[]).unwrap().plan().unwrap());
-    while sim.advance(100_000) {}
-    sim.finish()
+    scenarios::run(&format!("{queue}{FLOWS}"), &[])
 }
 
 /// What each flow gets, in kbit/s.
@@ -89,8 +87,7 @@ fn a_class_and_its_discipline_may_have_keys_of_one_name() {
     let resolved = read(text, &[]).unwrap().resolved;
     let class = &resolved["queue"]["classes"][0];
     assert_eq!((&class["quantum"], &class["fq_codel"]["quantum"]), (&"600 B".into(), &"300 B".into()));
-    let again = Scenario::read(&toml::to_string(&resolved).unwrap(), "again.toml", &[]).unwrap();
-    assert_eq!(again.resolved, resolved);
+    assert_resolves_to_itself(&resolved);
 }
 
 #[test]
@@ -116,15 +113,15 @@ fn mistakes_in_a_class_are_found_where_they_are() {
     let refused = |text: &str| read(text, &[]).err().expect("refused");
     let head = "[queue]\ndiscipline = \"priority\"\n[[queue.classes]]\n";
     let cases = [
-        ("lmit = 3\n", "classes.toml:4: queue.classes.0.lmit: no such key; did you mean \"limit\"?"),
-        ("max_lenth = 3\n", "classes.toml:4: queue.classes.0.max_lenth: no such key; did you mean \"max_length\"?"),
+        ("lmit = 3\n", "test.toml:4: queue.classes.0.lmit: no such key; did you mean \"limit\"?"),
+        ("max_lenth = 3\n", "test.toml:4: queue.classes.0.max_lenth: no such key; did you mean \"max_length\"?"),
         (
             "max_length = 3\n",
             "queue.classes.0.max_length = 3 packets: breaks the rule max_length and quantum are in bytes",
         ),
         (
             "discipline = \"rad\"\n",
-            "classes.toml:4: queue.classes.0.discipline: no such discipline: \"rad\"; did you mean",
+            "test.toml:4: queue.classes.0.discipline: no such discipline: \"rad\"; did you mean",
         ),
         ("red = { min_th = 50 }\n", "queue.classes.0.red.min_th = 50 packets: breaks the rule min_th < max_th"),
         ("candidates = 3\n", "only choke has it, not drop_tail: write it as queue.classes.0.choke.candidates"),

@@ -1,13 +1,13 @@
 //! General TCP: both formats of connection vectors, replayed by hand, and drawn.
 
+use crate::shared::scenarios::{self, finished, refusal, sim};
 use proptest::prelude::*;
 use proptest::{collection, option};
 use sluicegate_base::{Span, Time};
-use sluicegate_lab::Scenario;
 use sluicegate_lab::vectors::{Format, read, write};
+use sluicegate_netsim::Outcome;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::{Arrivals, Side, Unit, Vector};
-use sluicegate_netsim::{Outcome, Plan, Sim};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -77,7 +77,7 @@ fn both_formats_say_the_same() {
 }
 
 fn drawn(sets: &[(&str, &str)]) -> Vec<Vector> {
-    let plan = plan(DRAWN, sets);
+    let plan = scenarios::read(DRAWN, sets).unwrap().plan().unwrap();
     let SourcePlan::Connections(group) = &*plan.flows[0].source else { panic!("connections") };
     Arrivals::new(group.vectors.clone(), plan.seed, 0).take(2000).map(|vector| (*vector).clone()).collect()
 }
@@ -281,18 +281,8 @@ duration = "60 s"
 exchanges = true
 "#;
 
-fn plan(text: &str, sets: &[(&str, &str)]) -> Plan {
-    let sets: Vec<(String, String)> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Scenario::read(text, "test.toml", &sets).unwrap().plan().unwrap()
-}
-
-fn finished(mut sim: Sim) -> Outcome {
-    while sim.advance(1 << 16) {}
-    sim.finish()
-}
-
 fn replayed(vectors: &str) -> Outcome {
-    finished(Sim::new(plan(REPLAYED, &[("flows.0.vectors", &file(vectors))])))
+    scenarios::run(REPLAYED, &[("flows.0.vectors", &file(vectors))])
 }
 
 /// The path of a new file with this text.
@@ -348,7 +338,7 @@ fn point_6_losses_of_vectors_are_drawn_packet_by_packet() {
     let text = |losses: &str| (0..100).map(|at| vector(at, losses)).collect::<String>();
     let run = |losses: &str, sets: &[(&str, &str)]| {
         let name = file(&text(losses));
-        finished(Sim::new(plan(REPLAYED, &[&[("flows.0.vectors", &*name)], sets].concat())))
+        scenarios::run(REPLAYED, &[&[("flows.0.vectors", &*name)], sets].concat())
     };
     let counts = |outcome: &Outcome| {
         let totals = &outcome.flows[0].totals;
@@ -382,7 +372,7 @@ CONC 5000 0 1 1 4\nt< 20000\nc< 77\n";
         vectors.iter().flat_map(|v| &v.units).filter(|u| u.side == side).map(|u| u64::from(u.bytes)).sum::<u64>()
     };
     let sums = |name: &'static str| {
-        let mut sim = Sim::new(plan(REPLAYED, &[("flows.0.vectors", &file(text))]));
+        let mut sim = sim(REPLAYED, &[("flows.0.vectors", &file(text))]);
         let sum = Arc::new(AtomicU64::new(0));
         let shared = sum.clone();
         let note = move |_: Time, packet: &sluicegate_netsim::SimPacket, _: &sluicegate_tcp::Segment| {
@@ -402,7 +392,7 @@ CONC 5000 0 1 1 4\nt< 20000\nc< 77\n";
 #[test]
 fn drawn_connections_are_conserved_pooled_and_the_same_again() {
     let run = |seed: &str, budget: u64| {
-        let mut sim = Sim::new(plan(DRAWN, &[("run.seed", seed)]));
+        let mut sim = sim(DRAWN, &[("run.seed", seed)]);
         while sim.advance(budget) {}
         for link in sim.links() {
             let [queued, _, sending] = link.port.holds();
@@ -430,10 +420,10 @@ fn drawn_connections_are_conserved_pooled_and_the_same_again() {
 fn a_file_of_drawn_connections_is_the_drawn_group() {
     let sets = [("flows.0.arrivals", "5"), ("network.rate", "1 Gbit/s")];
     let all = drawn(&sets);
-    let direct = finished(Sim::new(plan(DRAWN, &sets)));
+    let direct = scenarios::run(DRAWN, &sets);
     let file = file(&write(&all, Format::Original).unwrap());
     let text = DRAWN.replacen("arrivals = 40\nconcurrent = 0.3\n", &format!("vectors = {file:?}\n"), 1);
-    let again = finished(Sim::new(plan(&text, &sets[1..])));
+    let again = scenarios::run(&text, &sets[1..]);
     let of_first =
         |outcome: &Outcome| outcome.exchanges.iter().filter(|row| row.group == 0).copied().collect::<Vec<_>>();
     assert!(of_first(&direct).len() > 500);
@@ -442,10 +432,7 @@ fn a_file_of_drawn_connections_is_the_drawn_group() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let refused = |key: &str, value: &str| {
-        let sets = [(format!("flows.0.{key}"), value.to_owned())];
-        Scenario::read(REPLAYED, "test.toml", &sets).err().expect("refused").0
-    };
+    let refused = |key: &str, value: &str| refusal(REPLAYED, &[(&format!("flows.0.{key}"), value)]);
     assert!(refused("count", "3").contains("arrivals says how many"));
     assert!(refused("vectors", "no/such.cvec").contains("cannot be read"));
     assert!(refused("vectors", "/dev/zero").contains("must be a file"));
@@ -454,15 +441,11 @@ fn what_makes_no_sense_is_refused() {
     let infinite = refused("request_size", "bounded_pareto(shape = 1e-18, low = 1 B, high = 1 MB)");
     assert!(infinite.contains("flows.0.request_size") && infinite.contains("shape must be from 0.01"), "{infinite}");
     let path = file("SEQ 0 1 1 1\n> 5\n");
-    let named = |arrivals: &str| {
-        let sets = [("vectors", path.as_str()), ("arrivals", arrivals)];
-        let sets = sets.map(|(key, value)| (format!("flows.0.{key}"), value.to_owned()));
-        Scenario::read(REPLAYED, "test.toml", &sets)
-    };
+    let named = |arrivals| scenarios::read(REPLAYED, &[("flows.0.vectors", &path), ("flows.0.arrivals", arrivals)]);
     assert!(named("10").is_ok(), "the default, as the classes of Python write it");
     assert!(named("11").err().unwrap().0.contains("leave one of the two out"));
     let path = file("SEQ 0 1 1 1\nnonsense\n");
     assert!(refused("vectors", &path).starts_with(&format!("{path}:2: ")));
-    let sets = [("flows.0.vectors".to_owned(), path), ("flows.0.arrivals".to_owned(), "3".to_owned())];
-    assert!(Scenario::read(REPLAYED, "test.toml", &sets).err().unwrap().0.contains("leave one of the two out"));
+    let both = refusal(REPLAYED, &[("flows.0.vectors", &path), ("flows.0.arrivals", "3")]);
+    assert!(both.contains("leave one of the two out"));
 }

@@ -1,9 +1,9 @@
 //! Web users: exchanges by hand, connections that come and go, what depends on the queue and what does not.
 
+use crate::shared::scenarios::{refusal, run, sim};
 use sluicegate_base::Time;
-use sluicegate_lab::Scenario;
+use sluicegate_netsim::Outcome;
 use sluicegate_netsim::workloads::exchanges::ExchangeRow;
-use sluicegate_netsim::{Outcome, Sim};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -60,17 +60,6 @@ duration = "60 s"
 warmup = "10 s"
 exchanges = true
 "#;
-
-fn sim(text: &str, sets: &[(&str, &str)]) -> Sim {
-    let sets: Vec<(String, String)> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Sim::new(Scenario::read(text, "test.toml", &sets).unwrap().plan().unwrap())
-}
-
-fn run(text: &str, sets: &[(&str, &str)]) -> Outcome {
-    let mut sim = sim(text, sets);
-    while sim.advance(1 << 16) {}
-    sim.finish()
-}
 
 /// Response times in milliseconds, rounded: sending takes microseconds.
 fn times(outcome: &Outcome) -> Vec<u64> {
@@ -290,10 +279,6 @@ fn users_make_the_requests_of_table_1_from_the_start() {
 
 #[test]
 fn what_makes_no_sense_is_refused_at_its_line() {
-    let refused = |key: &str, value: &str| {
-        let sets = [(format!("flows.0.{key}"), value.to_owned())];
-        Scenario::read(IDLE, "test.toml", &sets).err().expect("refused").0
-    };
     for (key, value, rule) in [
         ("think_time", "exponential(mean = 3)", "3"),
         ("response_size", "weibull(mean = 3 kB)", "no such distribution"),
@@ -302,10 +287,10 @@ fn what_makes_no_sense_is_refused_at_its_line() {
         ("access_jitter", "1 ms", "none"),
         ("size", "3", "no such key for kind http"),
     ] {
-        let error = refused(key, value);
+        let error = refusal(IDLE, &[(&format!("flows.0.{key}"), value)]);
         assert!(error.contains(rule) && error.contains(&format!("flows.0.{key}")), "{key}: {error}");
     }
     let wrong = IDLE.replace("constant(300 B)", "constant(300)");
-    let error = Scenario::read(&wrong, "test.toml", &[]).err().unwrap().0;
+    let error = refusal(&wrong, &[]);
     assert!(error.starts_with("test.toml:13: flows.0.request_size"), "{error}");
 }

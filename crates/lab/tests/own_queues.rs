@@ -1,7 +1,7 @@
 //! Links of a network with a queue of their own.
 
-use sluicegate_lab::{Scenario, ScenarioError};
-use sluicegate_netsim::Sim;
+use crate::shared::scenarios::{assert_resolves_to_itself, read, refusal, run};
+use sluicegate_lab::ScenarioError;
 
 const ROW: &str = r#"
 [[network.links]]
@@ -37,19 +37,8 @@ access_rate = "100 Mbit/s"
 duration = "2 s"
 "#;
 
-fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::read(text, "row.toml", &sets)
-}
-
 fn disciplines(sets: &[(&str, &str)]) -> Vec<String> {
-    let mut sim = Sim::new(read(ROW, sets).unwrap().plan().unwrap());
-    while sim.advance(1 << 20) {}
-    sim.finish().links.iter().map(|link| link.discipline.to_string()).collect()
-}
-
-fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
-    read(text, sets).err().expect("it is refused").0
+    run(ROW, sets).links.iter().map(|link| link.discipline.to_string()).collect()
 }
 
 #[test]
@@ -64,8 +53,7 @@ fn a_link_may_have_a_queue_of_its_own() {
     assert_eq!((&own["min_th"], &own["max_th"], &resolved["queue"]["limit"]), (&7.into(), &33.into(), &50.into()));
     assert_ne!(own["limit"], 50);
     assert!(resolved["network"]["links"][0].get("queue").is_none());
-    let again = toml::to_string(&resolved).unwrap();
-    assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, resolved);
+    assert_resolves_to_itself(&resolved);
 }
 
 #[test]
@@ -89,7 +77,7 @@ fn a_change_of_the_queue_is_of_the_other_links_alone() {
 fn a_queue_of_a_link_is_refused_where_it_stands() {
     let told = refusal(&ROW.replace("discipline = \"red\"", "limit = 9"), &[]);
     let rule = "network.links.1.queue.discipline: must be given: nothing of [queue] is taken over here";
-    assert!(told.starts_with("row.toml:") && told.ends_with(rule), "{told}");
+    assert!(told.starts_with("test.toml:") && told.ends_with(rule), "{told}");
     let told = refusal(&ROW.replace("\"red\"", "\"rd\""), &[]);
     assert!(
         told.contains("network.links.1.queue.discipline: no such discipline: \"rd\"; did you mean \"red\"?"),

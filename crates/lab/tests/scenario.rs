@@ -3,6 +3,7 @@
 #[path = "shared/processor.rs"]
 mod processor;
 
+use crate::shared::scenarios::{assert_resolves_to_itself, read, refusal, sim};
 use processor::processor_time;
 use proptest::prelude::*;
 use sluicegate_lab::results::{Cells, summary, tables};
@@ -36,15 +37,6 @@ duration = "4 s"
 warmup = "1 s"
 "#;
 
-fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::read(text, "small.toml", &sets)
-}
-
-fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
-    read(text, sets).err().expect("it is refused").0
-}
-
 #[test]
 fn defaults_are_filled_in_and_those_of_the_queue_derive_from_the_link() {
     let resolved = |sets| read(SMALL, sets).unwrap().resolved;
@@ -61,13 +53,11 @@ fn defaults_are_filled_in_and_those_of_the_queue_derive_from_the_link() {
 #[test]
 fn a_resolved_scenario_resolves_to_itself() {
     let first = read(SMALL, &[]).unwrap().resolved;
-    let text = toml::to_string(&first).unwrap();
-    assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
+    assert_resolves_to_itself(&first);
     // Vegas brings ns-2's hosts along.
     let first = read(SMALL, &[("flows.0.algorithm", "vegas")]).unwrap().resolved;
     assert_eq!((&first["flows"][0]["profile"], &first["flows"][0]["window"]), (&"ns2".into(), &20.into()));
-    let text = toml::to_string(&first).unwrap();
-    assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
+    assert_resolves_to_itself(&first);
 }
 
 #[test]
@@ -128,7 +118,7 @@ fn a_shared_key_that_the_discipline_does_not_have_is_noted() {
     let drop_tail = SMALL.replace("\"choke\"", "\"drop_tail\"");
     let note = |place: &str, discipline, hint: &str| (place.to_owned(), discipline, hint.to_owned());
     let both =
-        [note("small.toml:7: queue.min_th: ", "drop_tail", ""), note("small.toml:8: queue.max_th: ", "drop_tail", "")];
+        [note("test.toml:7: queue.min_th: ", "drop_tail", ""), note("test.toml:8: queue.max_th: ", "drop_tail", "")];
     assert_eq!(unused(&drop_tail, &[]), both);
     let target = [note("sets: queue.target: ", "choke", "")];
     assert_eq!(unused(SMALL, &[("queue.target", "5 ms")]), target);
@@ -140,7 +130,7 @@ fn a_shared_key_that_the_discipline_does_not_have_is_noted() {
     assert_eq!(unused(SMALL, &[("queue.discipline", "mine.py:Mine"), ("queue.target", "5 ms")]), []);
     let classes = SMALL
         .replace("[queue.red]", "[[queue.classes]]\ndiscipline = \"drop_tail\"\nlimit = 9\nmax_th = 9\n\n[queue.red]");
-    let inside = [note("small.toml:13: queue.classes.0.max_th: ", "drop_tail", "")];
+    let inside = [note("test.toml:13: queue.classes.0.max_th: ", "drop_tail", "")];
     assert_eq!(unused(&classes, &[("queue.discipline", "drr")]), inside);
 }
 
@@ -149,10 +139,10 @@ fn a_broken_rule_is_told_at_the_key_that_was_written() {
     let shared = SMALL.replace("min_th = 10", "min_th = 70");
     assert_eq!(
         refusal(&shared, &[]),
-        "small.toml:7: queue.min_th = 70 packets: breaks the rule min_th < max_th (min_th is 70 packets, max_th is 30 packets)"
+        "test.toml:7: queue.min_th = 70 packets: breaks the rule min_th < max_th (min_th is 70 packets, max_th is 30 packets)"
     );
     let own = SMALL.replace("min_th = 20", "min_th = 90");
-    assert!(refusal(&own, &[]).starts_with("small.toml:11: queue.red.min_th = 90 packets: breaks the rule"));
+    assert!(refusal(&own, &[]).starts_with("test.toml:11: queue.red.min_th = 90 packets: breaks the rule"));
     assert!(refusal(SMALL, &[("queue.max_th", "5")]).contains("min_th < max_th"));
     assert!(refusal(SMALL, &[("run.sample", "1 ns")]).contains("duration <= 10000000 samples"));
 }
@@ -264,7 +254,7 @@ fn long_texts_are_answered_at_once() {
     let long = "a".repeat(1_000_000);
     assert!(refusal(SMALL, &[("queue.discipline", &long)]).contains("no such discipline"));
     let keys: String = (0..50_000).map(|n| format!("a{n} = 1\n")).collect();
-    let place = format!("small.toml:{}: run.a0: no such key", SMALL.lines().count() + 1);
+    let place = format!("test.toml:{}: run.a0: no such key", SMALL.lines().count() + 1);
     assert!(refusal(&format!("{SMALL}{keys}"), &[]).starts_with(&place));
     let taken = processor_time() - begun;
     assert!(taken.as_secs_f64() < 1.0, "{taken:?}");
@@ -386,7 +376,7 @@ stop = "3 s"
 [run]
 duration = "20 s"
 "#;
-    let mut sim = Sim::new(read(text, &[]).unwrap().plan().unwrap());
+    let mut sim = sim(text, &[]);
     while sim.advance(1 << 16) {}
     let flow = sim.finish().flows.remove(0).totals;
     let lost: u64 = flow.drops.iter().sum();
@@ -410,10 +400,10 @@ proptest! {
         let end = (at + cut).min(SMALL.len());
         let text = format!("{}{put}{}", &SMALL[..at], &SMALL[end..]);
         if let Err(error) = read(&text, &[]) {
-            prop_assert!(error.0.starts_with("small.toml:"), "{error}");
+            prop_assert!(error.0.starts_with("test.toml:"), "{error}");
         }
         if let Err(error) = read(SMALL, &[(&key, &value)]) {
-            prop_assert!(error.0.starts_with("sets: ") || error.0.starts_with("small.toml:"), "{error}");
+            prop_assert!(error.0.starts_with("sets: ") || error.0.starts_with("test.toml:"), "{error}");
         }
     }
 
@@ -438,14 +428,10 @@ fn a_discipline_written_elsewhere_is_named_with_its_values_and_built_by_the_call
     let queue = &scenario.resolved["queue"];
     assert_eq!((&queue["discipline"], &queue["min_th"]), (&"mine.py:Mine".into(), &10.into()));
     assert_eq!(queue["python"], serde_json::json!({"level": 3, "names": ["a"]}));
-    let again = toml::to_string(&scenario.resolved).unwrap();
-    assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, scenario.resolved);
+    assert_resolves_to_itself(&scenario.resolved);
     // The registry has no such thing, so it is the caller who builds it, or refuses to.
     let refused = scenario.plan().err().unwrap().0;
-    assert!(
-        refused.starts_with("small.toml:6: queue.discipline = \"mine.py:Mine\": is written elsewhere"),
-        "{refused}"
-    );
+    assert!(refused.starts_with("test.toml:6: queue.discipline = \"mine.py:Mine\": is written elsewhere"), "{refused}");
     let mut asked = Vec::new();
     let plan = scenario.plan_with(&mut |foreign, link, rate| {
         asked.push((foreign.reference.clone(), foreign.overridden, link.to_owned(), rate.0));

@@ -1,6 +1,6 @@
 //! A shaper beside a link of a dumbbell: where it stands, what it takes over, what is counted.
 
-use sluicegate_lab::{Scenario, ScenarioError};
+use crate::shared::scenarios::{self, assert_resolves_to_itself, read, refusal};
 use sluicegate_netsim::{Hop, LinkPlan, Outcome, Plan, Sim};
 
 /// An access line: 20 Mbit/s down and 8 up behind a modem that holds 250 kB.
@@ -42,23 +42,12 @@ warmup = "5 s"
 
 const BOTH: [(&str, &str); 2] = [("network.shaper.rate", "95 %"), ("network.reverse.shaper.rate", "95 %")];
 
-fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::read(text, "line.toml", &sets)
-}
-
-fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
-    read(text, sets).err().expect("it is refused").0
-}
-
 fn plan(sets: &[(&str, &str)]) -> Plan {
     read(LINE, sets).unwrap().plan().unwrap()
 }
 
 fn run(sets: &[(&str, &str)]) -> Outcome {
-    let mut sim = Sim::new(plan(sets));
-    while sim.advance(1 << 20) {}
-    sim.finish()
+    scenarios::run(LINE, sets)
 }
 
 fn link<'a>(outcome: &'a Outcome, name: &str) -> &'a sluicegate_netsim::counters::LinkRow {
@@ -207,8 +196,7 @@ fn what_a_shaper_has_by_default_and_what_is_refused() {
     }
     // A millisecond of 19 Mbit/s.
     assert_eq!([of("/network/shaper/burst"), of("/network/shaper/position")], ["\"2375 B\"", "\"behind\""]);
-    let again = toml::to_string(&resolved).unwrap();
-    assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, resolved);
+    assert_resolves_to_itself(&resolved);
     // Without a limit of Drop Tail the buffer has its default.
     let plain = read(&LINE.replace("[queue.drop_tail]\nlimit = \"250000 B\"\n", ""), &BOTH).unwrap().resolved;
     assert_eq!(plain.pointer("/network/shaper/buffer").unwrap(), 1000);
@@ -223,7 +211,7 @@ fn what_a_shaper_has_by_default_and_what_is_refused() {
         );
     }
     let told = refusal(&LINE.replace("[queue]\n", "[network.shaper]\nbuffr = 3\n\n[queue]\n"), &[]);
-    assert_eq!(told, "line.toml:11: network.shaper.buffr: no such key; did you mean \"buffer\"?");
+    assert_eq!(told, "test.toml:11: network.shaper.buffr: no such key; did you mean \"buffer\"?");
     let told = refusal(LINE, &[("network.shaper", "3")]);
     assert_eq!(told, "sets: network.shaper: must be a table: [network.shaper]");
     let told = refusal(LINE, &[BOTH[0], ("network.shaper.burst", "3")]);

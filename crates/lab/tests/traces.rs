@@ -1,7 +1,7 @@
 //! Links whose rate follows a trace: the forms of files, their units, what is wrong with them.
 
 use crate::links::{UDP, beside, mbps, outcome, read};
-use sluicegate_lab::Scenario;
+use crate::shared::scenarios::assert_resolves_to_itself;
 
 #[test]
 fn a_trace_of_mahimahi_delivers_a_packet_for_each_line() {
@@ -216,8 +216,7 @@ fn a_resolved_scenario_says_the_trace_of_both_directions() {
         &[("network.trace", "lte"), ("network.reverse.trace", "wifi"), ("network.trace_period", "5 s")],
     ] {
         let resolved = read(&text, "x.toml", sets).unwrap().resolved;
-        let again = Scenario::read(&toml::to_string(&resolved).unwrap(), "again.toml", &[]).unwrap();
-        assert_eq!(again.resolved, resolved);
+        assert_resolves_to_itself(&resolved);
         let trace = &resolved["network"]["reverse"]["trace"];
         assert_eq!(trace.is_null(), sets.len() == 2, "{trace}");
     }

@@ -1,9 +1,10 @@
 //! Flows of a scenario: when they start, how far they are, what their access does, and what is refused.
 
+use crate::shared::scenarios::{assert_resolves_to_itself, read, refusal, run};
 use proptest::prelude::*;
+use sluicegate_lab::Scenario;
 use sluicegate_lab::results::{Cells, tables};
-use sluicegate_lab::{Scenario, ScenarioError};
-use sluicegate_netsim::{Outcome, Sim};
+use sluicegate_netsim::Sim;
 
 const DUMBBELL: &str = r#"
 [network]
@@ -41,22 +42,6 @@ path = ["out"]
 [run]
 duration = "10 s"
 "#;
-
-fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::read(text, "traffic.toml", &sets)
-}
-
-fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
-    read(text, sets).err().expect("it is refused").0
-}
-
-fn run(text: &str, sets: &[(&str, &str)]) -> Outcome {
-    let scenario = read(text, sets).unwrap();
-    let mut sim = Sim::new(scenario.plan().unwrap());
-    while sim.advance(1 << 20) {}
-    sim.finish()
-}
 
 /// The base round trips of the flows in milliseconds, as the results give them.
 fn round_trips(text: &str, sets: &[(&str, &str)]) -> Vec<f64> {
@@ -206,40 +191,37 @@ fn rules_between_keys_are_told_with_their_values() {
     let cases = [
         (
             "rtt_max = \"20 ms\"\nrtt = \"50 ms\"",
-            "traffic.toml:10: flows.0.rtt_max = 20 ms: breaks the rule rtt <= rtt_max (rtt_max is 20 ms, rtt is 50 ms)",
+            "test.toml:10: flows.0.rtt_max = 20 ms: breaks the rule rtt <= rtt_max (rtt_max is 20 ms, rtt is 50 ms)",
         ),
         (
             "rtt = \"50 ms\"\nrtt_mean = \"20 ms\"",
-            "traffic.toml:11: flows.0.rtt_mean = 20 ms: breaks the rule rtt <= rtt_mean",
+            "test.toml:11: flows.0.rtt_mean = 20 ms: breaks the rule rtt <= rtt_mean",
         ),
-        (
-            "rtt_max = \"20 ms\"",
-            "traffic.toml:10: flows.0.rtt_max = 20 ms: breaks the rule rtt_max and rtt_mean need rtt",
-        ),
+        ("rtt_max = \"20 ms\"", "test.toml:10: flows.0.rtt_max = 20 ms: breaks the rule rtt_max and rtt_mean need rtt"),
         (
             "rtt = \"20 ms\"\nrtt_max = \"30 ms\"\nrtt_mean = \"25 ms\"",
-            "traffic.toml:11: flows.0.rtt_max = 30 ms: breaks the rule rtt_max or rtt_mean, not both",
+            "test.toml:11: flows.0.rtt_max = 30 ms: breaks the rule rtt_max or rtt_mean, not both",
         ),
         (
             "rtt = \"20 ms\"\nrtts = [\"30 ms\"]",
-            "traffic.toml:11: flows.0.rtts = [30 ms]: breaks the rule rtt or rtts, not both",
+            "test.toml:11: flows.0.rtts = [30 ms]: breaks the rule rtt or rtts, not both",
         ),
-        ("rtts = []", "traffic.toml:10: flows.0.rtts = []: breaks the rule rtts names at least one"),
+        ("rtts = []", "test.toml:10: flows.0.rtts = []: breaks the rule rtts names at least one"),
         (
             "rtts = [\"30 ms\", \"4 parsec\"]",
-            "traffic.toml:10: flows.0.rtts = [\"30 ms\", \"4 parsec\"]: \"4 parsec\": \"parsec\" is not a unit here",
+            "test.toml:10: flows.0.rtts = [\"30 ms\", \"4 parsec\"]: \"4 parsec\": \"parsec\" is not a unit here",
         ),
-        ("rtts = [30]", "traffic.toml:10: flows.0.rtts = [30]: must be a list of times"),
+        ("rtts = [30]", "test.toml:10: flows.0.rtts = [30]: must be a list of times"),
         (
             "rtt = \"20 ms\"\naccess_delay = \"1 ms\"",
-            "traffic.toml:11: flows.0.access_delay = 1 ms: breaks the rule access_delay or a round trip, not both",
+            "test.toml:11: flows.0.access_delay = 1 ms: breaks the rule access_delay or a round trip, not both",
         ),
         (
             "rtt = \"11 ms\"",
-            "traffic.toml:10: flows.0.rtt: 11 ms is too short: the other links of the path take 12 ms there and back",
+            "test.toml:10: flows.0.rtt: 11 ms is too short: the other links of the path take 12 ms there and back",
         ),
-        ("rtts = [\"30 ms\", \"1 us\"]", "traffic.toml:10: flows.0.rtts: 1 us is too short"),
-        ("start = \"2 s\"\nstop = \"2 s\"", "traffic.toml:10: flows.0.start = 2 s: breaks the rule start < stop"),
+        ("rtts = [\"30 ms\", \"1 us\"]", "test.toml:10: flows.0.rtts: 1 us is too short"),
+        ("start = \"2 s\"\nstop = \"2 s\"", "test.toml:10: flows.0.start = 2 s: breaks the rule start < stop"),
     ];
     for (keys, expected) in cases {
         let told = refusal(&text(keys), &[]);
@@ -252,7 +234,7 @@ fn rules_between_keys_are_told_with_their_values() {
     assert!(on_off("flows.0.on_mean", "100 ms").contains("packet_size / rate <= on_mean"), "a packet takes 125 ms");
     for key in ["access_delay", "access_jitter", "rtt"] {
         let told = refusal(TOPOLOGY, &[(&format!("flows.0.{key}"), "90 ms")]);
-        assert_eq!(told, format!("traffic.toml:16: flows.0.access_rate: must be given with {key}"));
+        assert_eq!(told, format!("test.toml:16: flows.0.access_rate: must be given with {key}"));
     }
 }
 
@@ -266,8 +248,7 @@ fn a_resolved_scenario_with_all_of_it_resolves_to_itself() {
         ];
         for sets in [&sets[..], &[]] {
             let first = read(text, sets).unwrap().resolved;
-            let again = toml::to_string(&first).unwrap();
-            assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, first);
+            assert_resolves_to_itself(&first);
         }
     }
 }
@@ -302,11 +283,11 @@ proptest! {
         sets.push(("flows.0.packet_size".to_owned(), format!("{packet} B")));
         sets.push(("flows.0.access_rate".to_owned(), "1 Gbit/s".to_owned()));
         let text = [DUMBBELL, TOPOLOGY][text];
-        match Scenario::read(text, "traffic.toml", &sets) {
+        match Scenario::read(text, "test.toml", &sets) {
             Ok(scenario) => {
                 Sim::new(scenario.plan().unwrap()).advance(2000);
             }
-            Err(error) => prop_assert!(error.0.starts_with("sets: ") || error.0.starts_with("traffic.toml:"), "{error}"),
+            Err(error) => prop_assert!(error.0.starts_with("sets: ") || error.0.starts_with("test.toml:"), "{error}"),
         }
     }
 }

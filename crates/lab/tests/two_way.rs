@@ -1,8 +1,9 @@
 //! Two-way traffic, TELNET sessions and hosts that take their time, from scenarios.
 
-use sluicegate_lab::{Scenario, ScenarioError};
+use crate::shared::scenarios::{assert_resolves_to_itself, read, refusal, run, sim};
+use sluicegate_lab::ScenarioError;
 use sluicegate_netsim::End;
-use sluicegate_netsim::{Outcome, Sim};
+use sluicegate_netsim::Outcome;
 use std::sync::{Arc, Mutex};
 
 const DUMBBELL: &str = r#"
@@ -25,21 +26,6 @@ warmup = "4 s"
 const BACK: &str =
     "[[flows]]\nkind = \"tcp\"\nprofile = \"ns2\"\ncount = 3\nwindow = 20\ndirection = \"reverse\"\n\n[run]";
 
-fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::read(text, "two.toml", &sets)
-}
-
-fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
-    read(text, sets).err().expect("it is refused").0
-}
-
-fn run(text: &str, sets: &[(&str, &str)]) -> Outcome {
-    let mut sim = Sim::new(read(text, sets).unwrap().plan().unwrap());
-    while sim.advance(1 << 20) {}
-    sim.finish()
-}
-
 fn both_ways() -> String {
     DUMBBELL.replace("[run]", BACK)
 }
@@ -52,7 +38,7 @@ fn utilisation(outcome: &Outcome, link: usize) -> f64 {
 /// The gaps in nanoseconds between acknowledgements of new data, flow by flow, as they leave the last link on their way to
 /// the senders of the first three flows: `link` is its name.
 fn ack_gaps(text: &str, link: &str) -> Vec<u64> {
-    let mut sim = Sim::new(read(text, &[]).unwrap().plan().unwrap());
+    let mut sim = sim(text, &[]);
     let seen: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
     let notes = Arc::clone(&seen);
     sim.observe(
@@ -112,18 +98,17 @@ fn two_way_traffic_compresses_acknowledgements() {
 #[test]
 fn directions_that_make_no_sense_are_refused_where_they_stand() {
     let told = refusal(&both_ways(), &[("network.two_way", "false")]);
-    assert_eq!(told, "two.toml:18: flows.1.direction: network.two_way is false: leave it out");
+    assert_eq!(told, "test.toml:18: flows.1.direction: network.two_way is false: leave it out");
     let told = refusal(DUMBBELL, &[("flows.0.direction", "revers")]);
     assert!(told.contains("did you mean \"reverse\"?"), "{told}");
     let links = "[[network.links]]\nname = \"out\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n\
                  path = [\"out\"]\ndirection = \"reverse\"\n[run]\nduration = \"1 s\"\n";
     let told = refusal(links, &[]);
-    assert!(told.starts_with("two.toml:9: flows.0.direction: only a dumbbell has directions"), "{told}");
+    assert!(told.starts_with("test.toml:9: flows.0.direction: only a dumbbell has directions"), "{told}");
     // A resolved scenario resolves to itself.
     for text in [both_ways(), DUMBBELL.replace("[run]", "[[flows]]\nkind = \"telnet\"\nmessages = 4\n\n[run]")] {
         let first = read(&text, &[]).unwrap().resolved;
-        let again = toml::to_string(&first).unwrap();
-        assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, first);
+        assert_resolves_to_itself(&first);
     }
 }
 
@@ -154,8 +139,7 @@ fn the_opposite_direction_may_have_a_queue_of_its_own() {
     let own = &resolved["network"]["reverse"]["queue"];
     assert_eq!((&own["min_th"], &own["max_th"], &resolved["queue"]["limit"]), (&7.into(), &33.into(), &50.into()));
     assert_ne!(own["limit"], 50);
-    let again = toml::to_string(&resolved).unwrap();
-    assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, resolved);
+    assert_resolves_to_itself(&resolved);
     // A dumbbell of one direction becomes one of two by it.
     assert_eq!(run(DUMBBELL, &[("network.reverse.queue.discipline", "pie")]).links.len(), 2);
 }
@@ -193,25 +177,25 @@ fn a_queue_of_the_opposite_direction_is_refused_where_it_stands() {
     let told = with("[network.reverse.queue]\nmin_th = 7\n");
     assert_eq!(
         told,
-        "two.toml:23: network.reverse.queue.discipline: must be given: nothing of [queue] is taken over here"
+        "test.toml:23: network.reverse.queue.discipline: must be given: nothing of [queue] is taken over here"
     );
     let told = with("[network.reverse.queue]\ndiscipline = \"rd\"\n");
     assert_eq!(
         told,
-        "two.toml:24: network.reverse.queue.discipline: no such discipline: \"rd\"; did you mean \"red\"?"
+        "test.toml:24: network.reverse.queue.discipline: no such discipline: \"rd\"; did you mean \"red\"?"
     );
     let told = with("[network.reverse.queue]\ndiscipline = \"red\"\nmin_th = 50\nmax_th = 20\n");
-    assert!(told.starts_with("two.toml:25: network.reverse.queue.min_th = 50 packets: breaks the rule"), "{told}");
+    assert!(told.starts_with("test.toml:25: network.reverse.queue.min_th = 50 packets: breaks the rule"), "{told}");
     assert_eq!(
         with("[network.reverse]\nqueue = 3\n"),
-        "two.toml:24: network.reverse.queue: must be a table: [network.reverse.queue]"
+        "test.toml:24: network.reverse.queue: must be a table: [network.reverse.queue]"
     );
     let told = refusal(DUMBBELL, &[("network.two_way", "false"), ("network.reverse.queue.discipline", "red")]);
     assert_eq!(told, "sets: network.reverse: two_way is false: leave one of them out");
     let changes =
         format!("{DUMBBELL}[[changes]]\ntime = \"2 s\"\nkey = \"network.reverse.queue.discipline\"\nvalue = \"red\"\n");
     let told = refusal(&changes, &[]);
-    assert_eq!(told, "two.toml:19: network.reverse.queue.discipline: no flow goes in reverse: say two_way = true");
+    assert_eq!(told, "test.toml:19: network.reverse.queue.discipline: no flow goes in reverse: say two_way = true");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A capture as a table, as Python reads it.
 
 use crate::replay::{failed, opened};
-use crate::{EVENTS, SLICE, ScenarioError, caught, columns};
+use crate::{EVENTS, ScenarioError, columns, slice};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sluicegate_lab::replay::table::Table;
@@ -9,7 +9,6 @@ use sluicegate_lab::replay::times::OnJump;
 use sluicegate_lab::replay::{Failure, Progress};
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 /// A capture that is being read, in batches.
 #[pyclass(name = "CaptureTable", frozen)]
@@ -38,18 +37,8 @@ impl PyCaptureTable {
     /// The columns of the next packets, so many at most; without rows at the end.
     fn next<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
         loop {
-            let state = py.detach(|| {
-                let begun = Instant::now();
-                caught(|| {
-                    while begun.elapsed() < SLICE {
-                        match self.table().advance(most, EVENTS as usize) {
-                            Ok(Progress::Going) => {}
-                            other => return other,
-                        }
-                    }
-                    Ok(Progress::Going)
-                })
-            })?;
+            let step = || self.table().advance(most, EVENTS as usize);
+            let state = slice(py, step, |state| matches!(state, Ok(Progress::Going)))?;
             py.check_signals()?;
             match state {
                 Ok(Progress::Done) => {

@@ -28,7 +28,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pyo3::create_exception!(
     sluicegate, // where Python finds it, other processes included
@@ -49,6 +49,25 @@ fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
         let text = cause.downcast_ref::<String>().cloned();
         let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         PyRuntimeError::new_err(format!("internal error, please report it: {}", text.unwrap_or_default()))
+    })
+}
+
+/// Does steps of work for a slice of time, or until one is the last, while Python does other things; what the last one gave.
+fn slice<T: Send>(
+    py: Python<'_>,
+    mut step: impl FnMut() -> T + Send,
+    goes_on: impl Fn(&T) -> bool + Send,
+) -> PyResult<T> {
+    py.detach(move || {
+        let begun = Instant::now();
+        caught(|| {
+            loop {
+                let state = step();
+                if !goes_on(&state) || begun.elapsed() >= SLICE {
+                    return state;
+                }
+            }
+        })
     })
 }
 

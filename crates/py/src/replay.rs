@@ -1,7 +1,7 @@
 //! The replay of a capture, as Python calls it.
 
 use crate::lent::Faults;
-use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, placed, result_of};
+use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, placed, result_of, slice};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,7 +10,6 @@ use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario, Report};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, stdin};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Replays the capture at `path` (`-`: standard input) as `sets` say; `write`: a new file for what leaves the link;
 /// `progress(bytes read, packets)` is called between slices and may raise; `make` makes a discipline written in Python.
@@ -46,18 +45,8 @@ pub fn replay<'py>(
     let mut run = Replay::new(reader, scenario.setting(), queue, out).map_err(answer)?;
     let budget = if scenario.is_foreign() { EVENTS / 64 } else { EVENTS };
     loop {
-        let state = py.detach(|| {
-            let begun = Instant::now();
-            caught(|| {
-                while begun.elapsed() < SLICE {
-                    match run.advance(budget) {
-                        Ok(Progress::Going) if !faults.any() => {}
-                        other => return other,
-                    }
-                }
-                Ok(Progress::Going)
-            })
-        })?;
+        let going = |state: &Result<Progress, Failure>| matches!(state, Ok(Progress::Going)) && !faults.any();
+        let state = slice(py, || run.advance(budget), going)?;
         if let Some(error) = faults.take() {
             return Err(error);
         }

@@ -2,7 +2,7 @@
 
 use crate::lent::Faults;
 use crate::scenario::PyScenario;
-use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, endpoint, placed, result_of};
+use crate::{EVENTS, ScenarioError, aside, caught, discipline, endpoint, placed, result_of, slice};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,7 +14,6 @@ use sluicegate_lab::simulation::Refusal;
 use sluicegate_lab::{Foreign, Simulation};
 use sluicegate_netsim::{EndpointPair, Plan, QueuedPacket};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::Instant;
 
 /// A simulation, and what makes its disciplines in Python and hears their errors.
 pub struct Driver {
@@ -124,28 +123,18 @@ impl Driver {
         let Driver { simulation, maker, broken } = self;
         let total = simulation.duration().as_secs();
         loop {
-            let going = py.detach(|| {
-                let begun = Instant::now();
-                caught(|| {
-                    while begun.elapsed() < SLICE {
-                        // A discipline in Python takes microseconds for what takes nanoseconds here, and an error is to be
-                        // seen at once.
-                        let budget = if maker.used { EVENTS / 64 } else { EVENTS };
-                        let mut build = |foreign: &Foreign, link: &str, rate| {
-                            Python::attach(|py| maker.build(py, foreign, link, rate))
-                        };
-                        let going = simulation.advance(until, budget, &mut build)?;
-                        maker.show_headers(simulation);
-                        if !going {
-                            return Ok(false);
-                        }
-                        if maker.used && maker.faults.any() {
-                            break;
-                        }
-                    }
-                    Ok(true)
-                })
-            });
+            let faults = maker.faults.clone();
+            let step = || {
+                // A discipline in Python takes microseconds for what takes nanoseconds here, and an error is to be seen at
+                // once.
+                let budget = if maker.used { EVENTS / 64 } else { EVENTS };
+                let mut build =
+                    |foreign: &Foreign, link: &str, rate| Python::attach(|py| maker.build(py, foreign, link, rate));
+                let going = simulation.advance(until, budget, &mut build)?;
+                maker.show_headers(simulation);
+                Ok(going)
+            };
+            let going = slice(py, step, |going| matches!(going, Ok(true)) && !faults.any());
             let fault = maker.faults.take();
             *broken = going.is_err() || fault.is_some();
             if let Some(error) = fault {

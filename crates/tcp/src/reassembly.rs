@@ -22,6 +22,18 @@ pub(crate) struct Reassembly {
 /// No range.
 const NONE: (u64, u64) = (0, 0);
 
+/// Enters a range among disjoint ones in order, merged with every one that it touches: the range that it is in then.
+pub(crate) fn merge(ranges: &mut Vec<(u64, u64)>, mut start: u64, mut end: u64) -> (u64, u64) {
+    let first = ranges.partition_point(|&(_, e)| e < start);
+    let last = ranges.partition_point(|&(s, _)| s <= end);
+    if first < last {
+        start = start.min(ranges[first].0);
+        end = end.max(ranges[last - 1].1);
+    }
+    ranges.splice(first..last, [(start, end)]);
+    (start, end)
+}
+
 impl Reassembly {
     /// Nothing yet; whether ranges are reported.
     pub fn new(sack: bool) -> Reassembly {
@@ -111,17 +123,11 @@ impl Reassembly {
     /// Merges bytes that begin before the last range ends with every range that they touch: the range that they are in then. There
     /// are few, because a window is.
     #[inline(never)]
-    fn merge(&mut self, mut start: u64, mut end: u64) -> (u64, u64) {
+    fn merge(&mut self, start: u64, end: u64) -> (u64, u64) {
         self.before.push(self.last);
-        let first = self.before.partition_point(|&(_, e)| e < start);
-        let last = self.before.partition_point(|&(s, _)| s <= end);
-        if first < last {
-            start = start.min(self.before[first].0);
-            end = end.max(self.before[last - 1].1);
-        }
-        self.before.splice(first..last, [(start, end)]);
+        let merged = merge(&mut self.before, start, end);
         self.last = self.before.pop().unwrap_or(NONE);
-        (start, end)
+        merged
     }
 
     /// Puts a range in front of those that it does not cover.

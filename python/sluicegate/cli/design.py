@@ -11,8 +11,8 @@ from ..quantities import fixed
 from .common import Json, answers, app, print_table
 
 if TYPE_CHECKING:
-    from ..design.controller import ControllerDesign
-    from ..design.red import RedDesign, Rule
+    from ..design.common import Design, Rule
+    from ..design.red import RedDesign
 
 design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
 app.add_typer(design, name="design", short_help="Choose a discipline's parameters for a link, by the paper's rules.")
@@ -230,7 +230,7 @@ def delay(done: RedDesign, packets: float) -> str:
     return f"{fixed(done.delay_s(packets), 1e-3)} ms"
 
 
-def print_controller(done: ControllerDesign, linux: str) -> None:
+def print_controller(done: Design, linux: str) -> None:
     """Print the values with their rules, warnings, and the lines for a scenario; `linux`: why there are none for it."""
     rows = [[rule.name, f"{rule.value:.4g}", rule.why, rule.source] for rule in done.rules]
     print_table(["parameter", "value", "rule", "source"], rows)

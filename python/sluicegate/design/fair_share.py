@@ -14,8 +14,7 @@ from typing import Any
 from .. import _core
 from .._generated import Afd, Dcn
 from ..quantities import quantity
-from .controller import ControllerDesign, check_samples, default, room, whole
-from .red import Rule
+from .common import Design, Rule, check_samples, default, room, whole
 
 LARGEST_GAIN = 0.3
 """Above it TCP's own answer to drops may take up the margin (crates/aqm/src/fair_share.rs)."""
@@ -24,7 +23,7 @@ SOURCE = "derived here"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairShareDesign(ControllerDesign):
+class FairShareDesign(Design):
     """Parameters of AFD or DCN for a number of flows, made by `design_afd` and `design_dcn`.
 
     Attributes:

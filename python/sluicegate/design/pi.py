@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from .. import _core
 from .._generated import Pi
 from ..quantities import duration, quantity
-from .controller import ControllerDesign, check_samples, whole
-from .red import Rule
+from .common import Design, Rule, check_samples, ns2_lines, whole
 
 LEAST_SAMPLES = 20
 """Samples in one time constant of the controller: with fewer the discrete law is no longer near the continuous one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PiDesign(ControllerDesign):
+class PiDesign(Design):
     """Parameters of PI for a link, made by `design_pi`.
 
     Attributes:
@@ -45,18 +44,8 @@ class PiDesign(ControllerDesign):
 
     def ns2(self) -> str:
         """Lines for ns-2, to run before its links are made."""
-        queue = self.queue
-        values = {
-            "bytes_": "false",
-            "queue_in_bytes_": "false",
-            "a_": f"{queue.a:.9g}",
-            "b_": f"{queue.b:.9g}",
-            "w_": f"{queue.w:.9g}",
-            "qref_": queue.q_ref,
-            "limit_": queue.limit,
-            "setbit_": "true" if queue.action == "mark" else "false",
-        }
-        return "".join(f"Queue/PI set {name} {value}\n" for name, value in values.items())
+        gains = {name: f"{getattr(self.queue, name):.9g}" for name in ("a", "b", "w")}
+        return ns2_lines("PI", self.queue, **gains, qref=self.queue.q_ref, limit=self.queue.limit)
 
     def record(self) -> dict[str, object]:
         """Everything as plain values for JSON."""

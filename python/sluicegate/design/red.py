@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from .. import _core
 from .._generated import Red
 from ..quantities import checked, duration, quantity
 from ..theory.red import average_after_burst, largest_burst, largest_w_q, marked_share, weight_of
 from ..theory.red import time_constant as arrivals_of
+from .common import Design, Rule, ns2_lines, whole
 from .linux import LinuxRed, linux_red
 
 MOST_ROUND_TRIPS = 10
@@ -40,30 +42,13 @@ LEAST_TARGET = 5
 """Packets: bursts alone keep more than so many waiting (measured with Linux's hosts)."""
 USUAL_MAX_P = 0.02
 MOST_MAX_P = 0.1
-MOST = 10**9
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A value, or a bound on one, and where it comes from.
-
-    `name`: the parameter; `sign`: "=", or how the parameter stands to `value`; `why`: the rule, in words; `source`: the
-    section of the paper, or "derived here".
-    """
-
-    name: str
-    sign: str
-    value: float | str
-    why: str
-    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedDesign:
+class RedDesign(Design):
     """Parameters of RED for a link, made by `design_red`.
 
     Attributes:
-        queue: The discipline, for `dumbbell` and the like.
         rules: Each value and each bound on w_q, with its rule.
         warnings: Conflicts of rules, as sentences: what was given up, and what would fix it.
         rate_bps: The link, bits per second.
@@ -81,8 +66,6 @@ class RedDesign:
     """
 
     queue: Red
-    rules: tuple[Rule, ...]
-    warnings: tuple[str, ...]
     rate_bps: int
     rtt_s: float
     burst: int
@@ -91,6 +74,8 @@ class RedDesign:
     delay_target_s: float | None
     linux: LinuxRed | None
     linux_refusal: str | None
+
+    chosen = ("w_q", "min_th", "max_th", "max_p", "limit")
 
     def delay_s(self, packets: float) -> float:
         """The time to send this many queued packets, in seconds."""
@@ -103,54 +88,28 @@ class RedDesign:
             raise ValueError(f"Linux cannot do this: {self.linux_refusal}")
         return self.linux.line(shlex.quote(dev))
 
-    def scenario(self) -> str:
-        """The tables [queue] and [queue.red] of a scenario, as text."""
-        import tomli_w
-
-        return tomli_w.dumps({"queue": {"discipline": "red", "red": self.values()}})
-
-    def values(self) -> dict[str, float | str]:
-        """The chosen parameters by name; the others have their defaults."""
-        queue = self.queue
-        names = ["w_q", "min_th", "max_th", "max_p", "limit"] + (["action"] if queue.action == "mark" else [])
-        return {name: getattr(queue, name) for name in names}
-
     def ns2(self) -> str:
         """Lines for ns-2, to run before its links are made; ns-2 keeps its own law of gaps (`law = "ns2"` here)."""
         queue = self.queue
-        values = {
-            "bytes_": "false",
-            "queue_in_bytes_": "false",
-            "thresh_": queue.min_th,
-            "maxthresh_": queue.max_th,
-            "q_weight_": f"{queue.w_q:.9g}",
-            "linterm_": f"{1 / queue.max_p:.9g}",
-            "limit_": queue.limit,
-            "gentle_": "false",
-            "wait_": "false",
-            "setbit_": "true" if queue.action == "mark" else "false",
-        }
-        return "".join(f"Queue/RED set {name} {value}\n" for name, value in values.items())
+        return ns2_lines(
+            "RED", queue, thresh=queue.min_th, maxthresh=queue.max_th, q_weight=f"{queue.w_q:.9g}",
+            linterm=f"{1 / queue.max_p:.9g}", limit=queue.limit, gentle="false", wait="false",
+        )  # fmt: skip
 
     def record(self, dev: str = "DEV") -> dict[str, object]:
         """Everything as plain values for JSON; `dev`: the interface in the line for tc."""
         linux, queue = self.linux, self.queue
-        return {
-            "rate_bps": self.rate_bps,
-            "rtt_s": self.rtt_s,
-            "burst": self.burst,
-            "packet_bytes": self.packet_bytes,
-            "flows": self.flows,
-            "delay_target_s": self.delay_target_s,
-            "queue": {"discipline": "red"} | self.values(),
-            "rules": [vars(rule) for rule in self.rules],
-            "warnings": list(self.warnings),
-            "scenario": self.scenario(),
-            "tc": None if linux is None else self.tc(dev),
-            "linux": None if linux is None else vars(linux) | {"remarks": linux.remarks(queue.w_q, queue.max_p)},
-            "linux_refusal": self.linux_refusal,
-            "ns2": self.ns2(),
-        }
+        names = ("rate_bps", "rtt_s", "burst", "packet_bytes", "flows", "delay_target_s")
+        return (
+            {name: getattr(self, name) for name in names}
+            | super().record()
+            | {
+                "tc": None if linux is None else self.tc(dev),
+                "linux": None if linux is None else vars(linux) | {"remarks": linux.remarks(queue.w_q, queue.max_p)},
+                "linux_refusal": self.linux_refusal,
+                "ns2": self.ns2(),
+            }
+        )
 
 
 def design_red(
@@ -182,9 +141,7 @@ def design_red(
     rtt_s = quantity("rtt", rtt, "network.delay") / 1e9
     packet = quantity("packet_size", packet_size, "flows.0.packet_size")
     target_s = None if delay_target is None else quantity("delay_target", delay_target, "network.delay") / 1e9
-    for name, value, of in (("burst", burst, "packets"), ("flows", 1 if flows is None else flows, "flows")):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-            raise _core.ScenarioError(f"{name} = {value}: must be a whole number of {of}, from 1 to {MOST}")
+    whole(burst=burst, flows=1 if flows is None else flows)
     if max_p is not None:
         checked("max_p", max_p, "queue.red.max_p")
         if flows is not None:
@@ -207,28 +164,26 @@ def swing_of(flows: int) -> float:
     return 1 / 3 if flows == 1 else 1 / (4 * math.sqrt(flows))
 
 
+@dataclass
 class _Designer:
-    """One design in the making: what was asked for, and the rules and warnings so far."""
+    """One design in the making: what was asked for, and the rules and warnings so far. `middle`: packets midway between
+    the thresholds, before they are rounded."""
 
-    def __init__(
-        self,
-        rate: int,
-        rtt: float,
-        burst: int,
-        packet: int,
-        target: float | None,
-        flows: int | None,
-        max_p: float | None,
-        ecn: bool,
-    ) -> None:
-        self.rate, self.rtt, self.burst, self.packet = rate, rtt, burst, packet
-        self.target, self.flows, self.max_p, self.ecn = target, flows, max_p, ecn
-        self.per_second = rate / (8 * packet)
-        self.per_round_trip = self.per_second * rtt
-        self.middle = 0.0
-        """Packets midway between the thresholds, before they are rounded."""
-        self.rules: list[Rule] = []
-        self.warnings: list[str] = []
+    rate: int
+    rtt: float
+    burst: int
+    packet: int
+    target: float | None
+    flows: int | None
+    max_p: float | None
+    ecn: bool
+    middle: float = 0.0
+    rules: list[Rule] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.per_second = self.rate / (8 * self.packet)
+        self.per_round_trip = self.per_second * self.rtt
 
     def design(self) -> RedDesign:
         min_th = self.choose_min_th()
@@ -239,22 +194,13 @@ class _Designer:
         if self.ecn:
             why = "marks ECN-capable packets; at max_th and above it drops them, so that the average stays bounded"
             self.rules.append(Rule("action", "=", "mark", why, "Sec. III; RFC 3168, Sec. 7"))
-        queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=max_p, limit=limit)
-        if self.ecn:
-            queue = Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=max_p, limit=limit, action="mark")
+        action: Literal["mark", "drop"] = "mark" if self.ecn else "drop"
         linux = linux_red(
-            w_q=w_q,
-            min_th=min_th,
-            max_th=max_th,
-            limit=limit,
-            max_p=max_p,
-            burst=self.burst,
-            packet=self.packet,
-            rate=self.rate,
-            ecn=self.ecn,
-        )
+            w_q=w_q, min_th=min_th, max_th=max_th, limit=limit, max_p=max_p,
+            burst=self.burst, packet=self.packet, rate=self.rate, ecn=self.ecn,
+        )  # fmt: skip
         return RedDesign(
-            queue=queue,
+            queue=Red(w_q=w_q, min_th=min_th, max_th=max_th, max_p=max_p, limit=limit, action=action),
             rules=tuple(self.rules),
             warnings=tuple(self.warnings),
             rate_bps=self.rate,

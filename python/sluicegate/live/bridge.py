@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from .. import _core
 from ..experiments.disciplines import Queue
-from ..io import staged_file
 from ..quantities import quantity
 from ..results import Run
-from ..scenario import ScenarioWarning, Sets, read_scenario, warn, warn_unused
+from ..scenario import ScenarioWarning, Sets, read_scenario, warn
 from . import access
-from .link import Direction, LinkPlan, plan
+from .link import Direction, pace, plan
 
 Progress = Callable[[dict[str, Any]], object]
 """Called four times a second with what the links are doing, as for `shell`; may raise to end the bridge:
@@ -83,20 +81,15 @@ def bridge(
     ['down', 'up']
     """
     both = {"rate": rate, "delay": _delay(delay, link), "jitter": jitter, "loss": loss}
-    made = plan(both, queue, link, down, up, sets)
-    if seed is not None:
-        made.add("run.seed", str(seed), "seed")
+    made = plan(both, queue, link, down, up, sets, seed)
     options = {
         "interfaces": [upstream, downstream],
         "duration_ns": None if duration is None else quantity("duration", duration, "run.duration"),
         "warmup_ns": 0,
-        "busy": busy,
-        "packets": packets,
-        **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
-        **({} if flows is None else {"flows": flows}),
+        **pace(busy, spin, flows, packets),
     }
     access.require_interfaces()
-    return _run(made, options, pcap, progress)
+    return made.run(_core.bridge, options, pcap, _told(progress))
 
 
 def _delay(delay: str | None, link: str | Path | Mapping[str, Any] | None) -> str | None:
@@ -111,26 +104,6 @@ def _delay(delay: str | None, link: str | Path | Mapping[str, Any] | None) -> st
     except tomllib.TOMLDecodeError:
         return None  # the core says why, with the line
     return None if isinstance(given, dict) and "delay" in given else NO_DELAY
-
-
-def _run(made: LinkPlan, options: dict[str, Any], pcap: str | Path | None, progress: Progress | None) -> Run:
-    """Run the bridge. Raises what `bridge` does."""
-    with ExitStack() as stack:
-        target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
-        try:
-            warn_unused(made.unused())
-            raw = _core.bridge(
-                made.text,
-                made.name,
-                made.sets,
-                made.up_sets,
-                json.dumps(options | {"pcap": target}),
-                _told(progress),
-                made.maker,
-            )
-        except _core.ScenarioError as error:
-            raise _core.ScenarioError(made.told(str(error))) from None
-        return Run(made.maker.summary(raw))
 
 
 def _told(progress: Progress | None) -> Callable[[str], None]:

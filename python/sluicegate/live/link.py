@@ -9,8 +9,10 @@ that direction alone; but where the other one has no rate, it takes the rate, to
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,8 +23,10 @@ from ..custom import aqm as custom_aqm
 from ..declarations import declarations
 from ..declared import override
 from ..experiments.disciplines import Choice, Queue, one
-from ..quantities import did_you_mean, toml_text
-from ..scenario import Sets, override_texts, read_scenario
+from ..io import staged_file
+from ..quantities import did_you_mean, quantity, toml_text
+from ..results import Run
+from ..scenario import Sets, override_texts, read_scenario, warn_unused
 
 Direction = str | Mapping[str, object]
 """What is said of one direction: see the module."""
@@ -49,7 +53,7 @@ class Side:
 
 @dataclass
 class LinkPlan:
-    """What `_core.shell` is to be given.
+    """What `_core.shell` and `_core.bridge` are to be given.
 
     `text`, `name`: the scenario. `sets`: its overrides; `up_sets`: more, for the direction up alone. `maker`: makes
     disciplines written in Python. `arguments`: of each key, the argument that has set it.
@@ -89,6 +93,34 @@ class LinkPlan:
             return f"{argument}: {rest.lstrip(' =:')}"
         return f"{argument}: {last}{rest}"
 
+    def run(
+        self,
+        core: Callable[..., _core.RawRun],
+        options: Mapping[str, Any],
+        pcap: str | Path | None,
+        told: Callable[[str], object] | None,
+    ) -> Run:
+        """What the core's function measures of the link. Raises what `shell` and `bridge` do."""
+        with ExitStack() as stack:
+            target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
+            try:
+                warn_unused(self.unused())
+                given = json.dumps({**options, "pcap": target})
+                raw = core(self.text, self.name, self.sets, self.up_sets, given, told, self.maker)
+            except _core.ScenarioError as error:
+                raise _core.ScenarioError(self.told(str(error))) from None
+            return Run(self.maker.summary(raw))
+
+
+def pace(busy: bool, spin: str | None, flows: int | None, packets: bool) -> dict[str, Any]:
+    """The options of both: how departures are waited for, and what is told of flows and packets."""
+    return {
+        "busy": busy,
+        "packets": packets,
+        **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
+        **({} if flows is None else {"flows": flows}),
+    }
+
 
 def plan(
     both: Mapping[str, object],
@@ -97,6 +129,7 @@ def plan(
     down: Direction | None = None,
     up: Direction | None = None,
     sets: Sets | None = None,
+    seed: int | None = None,
 ) -> LinkPlan:
     """The link. `both`: keys of a direction that hold for both, None left out; the others are as for `shell`.
 
@@ -122,6 +155,8 @@ def plan(
     _queues(made, None if queue is None else one(queue), sides, document)
     for key, value in override_texts(sets):
         made.add(key, value, "sets")
+    if seed is not None:
+        made.add("run.seed", str(seed), "seed")
     return made
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from .. import _core
 from ..experiments.disciplines import Queue
-from ..io import staged_file
-from ..quantities import quantity
 from ..results import Run
-from ..scenario import Sets, warn_unused
+from ..scenario import Sets
 from . import access
-from .link import Direction, LinkPlan, plan
+from .link import Direction, pace, plan
 
 Progress = Callable[[dict[str, Any]], object]
 """Called some four times a second with what the link is doing; may raise to end it: after StopIteration there are
@@ -75,22 +72,19 @@ def shell(
     0
     """
     both = {"rate": rate, "delay": delay, "jitter": jitter, "loss": loss}
-    made = plan(both, queue, link, down, up, sets)
+    made = plan(both, queue, link, down, up, sets, seed)
     far = None if peer is None else words(peer)
-    if seed is not None:
-        made.add("run.seed", str(seed), "seed")
     options = {
         "command": words(command),
         "world": peer is None,
         "peer": far,
-        "busy": busy,
-        "packets": packets,
-        **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
         "sysctls": {key: str(value) for key, value in (sysctls or {}).items()},
-        **{key: value for key, value in (("mtu", mtu), ("flows", flows)) if value is not None},
+        **({} if mtu is None else {"mtu": mtu}),
+        **pace(busy, spin, flows, packets),
     }
     access.require(far)
-    return _run(made, options, pcap, progress)
+    told = None if progress is None else lambda status: progress(json.loads(status))
+    return made.run(_core.shell, options, pcap, told)
 
 
 def words(command: str | Sequence[str] | None) -> list[str]:
@@ -103,24 +97,3 @@ def words(command: str | Sequence[str] | None) -> list[str]:
     if not command:
         raise _core.ScenarioError("command: a program is expected, not an empty list")
     return [str(word) for word in command]
-
-
-def _run(made: LinkPlan, options: dict[str, Any], pcap: str | Path | None, progress: Progress | None) -> Run:
-    """Run the command. Raises what `shell` does."""
-    told = None if progress is None else lambda status: progress(json.loads(status))
-    with ExitStack() as stack:
-        target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
-        try:
-            warn_unused(made.unused())
-            raw = _core.shell(
-                made.text,
-                made.name,
-                made.sets,
-                made.up_sets,
-                json.dumps(options | {"pcap": target}),
-                told,
-                made.maker,
-            )
-        except _core.ScenarioError as error:
-            raise _core.ScenarioError(made.told(str(error))) from None
-        return Run(made.maker.summary(raw))

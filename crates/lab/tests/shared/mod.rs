@@ -1,8 +1,9 @@
-//! What several tests of replays use.
+//! What several tests use.
 
 #![allow(dead_code)] // no test uses all
 
 pub mod replays;
+pub mod scenarios;
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

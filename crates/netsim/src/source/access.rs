@@ -120,21 +120,13 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::tests::assert_law;
 
     const MS: u64 = 1_000_000;
 
     fn drawn(law: &RoundTrip) -> Vec<f64> {
         let flow = |at| law.draw(at, &mut Stream::new(1, &format!("flow/{at}/rtt"))).0 as f64 / MS as f64;
         (0..20_000).map(flow).collect()
-    }
-
-    /// The share of values above each bound against its probability, within four standard errors.
-    fn assert_law(values: &[f64], law: &[(f64, f64)]) {
-        let n = values.len() as f64;
-        for &(bound, p) in law {
-            let share = values.iter().filter(|x| **x > bound).count() as f64 / n;
-            assert!((share - p).abs() <= 4.0 * libm::sqrt(p * (1.0 - p) / n), "P(> {bound}) = {share}, not {p}");
-        }
     }
 
     #[test]

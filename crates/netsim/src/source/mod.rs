@@ -294,6 +294,15 @@ impl fmt::Debug for CustomSource {
 mod tests {
     use super::*;
 
+    /// The share of values above each bound against its probability, within four standard errors.
+    pub(super) fn assert_law(values: &[f64], law: &[(f64, f64)]) {
+        let n = values.len() as f64;
+        for &(bound, p) in law {
+            let share = values.iter().filter(|x| **x > bound).count() as f64 / n;
+            assert!((share - p).abs() <= 4.0 * libm::sqrt(p * (1.0 - p) / n), "P(> {bound}) = {share}, not {p}");
+        }
+    }
+
     /// 1000 B at 3 Gbit/s take 2666 2/3 ns; of so short gaps whole nanoseconds alone would lose 0.02 % each time.
     #[test]
     fn point_6_random_gaps_keep_the_mean_rate() {

@@ -143,6 +143,7 @@ fn inverse(p: &TelnetParams, u: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::tests::assert_law;
     use sluicegate_base::{Link, Params, Rate};
 
     fn params(distribution: Gaps) -> TelnetParams {
@@ -153,15 +154,6 @@ mod tests {
     fn gaps(params: &TelnetParams, n: usize) -> Vec<f64> {
         let mut typing = Typing::new(params, Stream::new(1, "flow/0/typing"));
         (0..n).map(|_| typing.message().1.unwrap().as_secs()).collect()
-    }
-
-    /// The share of values above each bound against its probability, within four standard errors.
-    fn assert_law(values: &[f64], law: &[(f64, f64)]) {
-        let n = values.len() as f64;
-        for &(bound, p) in law {
-            let share = values.iter().filter(|x| **x > bound).count() as f64 / n;
-            assert!((share - p).abs() <= 4.0 * libm::sqrt(p * (1.0 - p) / n), "P(> {bound}) = {share}, not {p}");
-        }
     }
 
     #[test]

@@ -51,7 +51,6 @@ MEASURES = {
     "link_used": percent(LINK["utilisation"], "utilisation"),
     "link_loss": percent(LINK["drops_packets"] / LINK["arrivals_packets"], "packets dropped"),
     "forced": percent(LINK["drops_forced"] / LINK["drops_packets"], "losses with an average at max_th or above"),
-    "udp_queue_share": UDP.sum("queued_packets_mean").as_("UDP's part of the queue"),
 }
 _QUEUED = UDP.sum("queued_packets_mean") + TCP.sum("queued_packets_mean")
 for _name, _fold in (("udp_queue_share", UDP.sum), ("udp_most_queued", UDP.max), ("udp_least_queued", UDP.min)):

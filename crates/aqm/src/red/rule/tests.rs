@@ -1,18 +1,8 @@
 use super::*;
 use crate::harness::TestPacket;
+use crate::red::tests::{params, thresholds};
 use alloc::vec::Vec;
-use sluicegate_base::{Ecn, Link, Params, Rate};
-
-fn params() -> RedParams {
-    RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
-}
-
-fn thresholds(min_th: u64, max_th: u64) -> RedParams {
-    RedParams {
-        red: RedBlock { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), ..params().red.clone() },
-        ..params()
-    }
-}
+use sluicegate_base::Ecn;
 
 fn at(params: &RedParams, avg: f64) -> RedRule {
     RedRule { avg, ..RedRule::of(params) }

@@ -14,6 +14,7 @@
 use super::Recovery;
 use crate::cc::CongestionControl;
 use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
+use crate::reassembly;
 use crate::segment::{Options, Plain, Segment};
 use alloc::vec::Vec;
 use sluicegate_base::Time;
@@ -49,19 +50,13 @@ impl Sack {
         }
         let report = self.report;
         for (start, end) in report.ranges() {
-            let (mut start, mut end) = (start.max(una), end.min(max));
+            let (start, end) = (start.max(una), end.min(max));
             let known = self.board.iter().any(|&(s, e)| s <= start && end <= e);
             if start >= end || known {
                 continue;
             }
             news = true;
-            let first = self.board.partition_point(|&(_, e)| e < start);
-            let last = self.board.partition_point(|&(s, _)| s <= end);
-            if first < last {
-                start = start.min(self.board[first].0);
-                end = end.max(self.board[last - 1].1);
-            }
-            self.board.splice(first..last, [(start, end)]);
+            reassembly::merge(&mut self.board, start, end);
         }
         news
     }

@@ -1,4 +1,4 @@
-"""What designs of controllers have in common: a discipline, its chosen values with their rules, and warnings."""
+"""What designs have in common: a discipline, its chosen values with their rules, and warnings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from typing import Any, ClassVar
 
 from .. import _core
 from .._generated import Discipline
-from .red import Rule
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A value, or a bound on one, and where it comes from.
+
+    `name`: the parameter; `sign`: "=", or how the parameter stands to `value`; `why`: the rule, in words; `source`: the
+    section of the paper, or "derived here".
+    """
+
+    name: str
+    sign: str
+    value: float | str
+    why: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControllerDesign:
-    """Parameters of a discipline that holds a queue at its target.
+class Design:
+    """Parameters of a discipline for a link.
 
     Attributes:
         queue: The discipline, for `dumbbell` and the like.
@@ -47,6 +61,13 @@ class ControllerDesign:
             "warnings": list(self.warnings),
             "scenario": self.scenario(),
         }
+
+
+def ns2_lines(kind: str, queue: Any, **values: object) -> str:
+    """Lines for ns-2, to run before its links are made: `values` of its queue of this kind, which counts packets."""
+    marks = "true" if queue.action == "mark" else "false"
+    values = {"bytes": "false", "queue_in_bytes": "false"} | values | {"setbit": marks}
+    return "".join(f"Queue/{kind} set {name}_ {value}\n" for name, value in values.items())
 
 
 SCENARIO = """\
