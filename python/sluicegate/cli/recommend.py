@@ -463,10 +463,12 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
 def commands(done: Recommendation, label: str, found: Deployment) -> list[str]:
     """The lines of a deployment with remarks: of an access line, whose command is printed below, only what a person who
     pastes them must know."""
+    from ..deploy.target import chained
+
     if not found.parts:
         return found.text().splitlines()
     parts = (line for part in found.parts for line in (f"# {part.title}", *part.lines))
-    return [*(f"# {each}" for each in done.cautions(label)), *parts, f"# {found.remarks[-1]}"]
+    return chained([*(f"# {each}" for each in done.cautions(label)), *parts, f"# {found.remarks[-1]}"])
 
 
 def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str] | None) -> None:
