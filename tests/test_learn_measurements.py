@@ -258,7 +258,7 @@ def test_round_trips_a_minute_are_waits(tmp_path: Path) -> None:
         ("64 bytes from 192.0.2.1: time=1.2.3 ms", "1.2.3 ms: must be a number"),
         ("64 bytes from 192.0.2.1: time=1,234.5 ms", "1,234.5 ms: must be a number"),
         ("nothing", "is no capture, and no result of"),
-        ("{", "is truncated or damaged JSON: line 1"),
+        ("{", "is JSON that is cut or damaged, at line 1: measure again"),
         (
             "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: se",
             "ping got no answer, or the log is cut",

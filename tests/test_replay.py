@@ -236,7 +236,7 @@ def test_a_time_years_ahead_is_an_error_and_stalls_nothing(sluicegate: Program, 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is empty: not a capture"),
+        (b"", "is empty: record it again"),
         (b"rate = 1\n" * 9, "is not a capture: neither pcap nor pcapng begins so"),
         (gzip.compress(DUMBBELL.read_bytes()), "is compressed (gzip): unpack it first"),
         (DUMBBELL.read_bytes()[:24], "holds no packet"),

@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 
 import typer
 
+from ..io import near_file
 from ..progress import Update, bar
+from .usage import Commands
 
 if TYPE_CHECKING:
     from ..deploy import Access
@@ -26,6 +28,7 @@ MOST_SEEDS = 1_000_000
 """What can be asked for at once; the runs are listed before they begin."""
 
 app = typer.Typer(
+    cls=Commands,
     help="Measure what a queue discipline does to the traffic on a congested link.",
     no_args_is_help=True,
     add_completion=False,
@@ -83,10 +86,17 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         from .._core import ScenarioError
 
+        told = set[str]()  # "once" would tell again what is told before and after filters change
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if str(message) not in told:
+                told.add(str(message))
+                show_warning(message, category, *where)
+
         try:
             with own_traceback(), warnings.catch_warnings():
-                warnings.simplefilter("ignore" if kwargs.get("quiet") else "once", UserWarning)
-                warnings.showwarning = show_warning
+                warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", UserWarning)
+                warnings.showwarning = show  # type: ignore[assignment]
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
@@ -96,6 +106,8 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
             message = in_options(str(error))
         except OSError as error:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            if error.filename and isinstance(error, FileNotFoundError) and ";" not in message:
+                message += near_file(Path(str(error.filename)))
         except UnicodeEncodeError as error:  # an argument in another encoding: Python keeps its bytes as surrogates
             if error.encoding != "utf-8":
                 raise

@@ -473,8 +473,10 @@ def commands(done: Recommendation, label: str, found: Deployment) -> list[str]:
 
 def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str] | None) -> None:
     """Print the parameters that were chosen for the link, if any were, and those of the opposite direction."""
+    from ..declarations import listed
+
     for values, where in ((chosen, "for the link"), (upload, "for the upload")):
         if values:
-            print(f"{label}, chosen {where}: {', '.join(f'{key} = {value}' for key, value in values.items())}")
+            print(f"{label}, chosen {where}: {listed(values)}")
     if chosen and upload == {}:
         print(f"{label} keeps its defaults for the upload")

@@ -100,9 +100,9 @@ def tc(
         raise Refusal(f"--dev: {error}") from None
     stated, chosen = parse_sets(sets), list[str]()
     if line is not None:
-        stated, chosen = suited.completed(file, stated, shapers(line.part(access.DOWN), line.part(REVERSE)))
         # A cake whose bandwidth is not given has that of its shaper in the line.
         warnings.filterwarnings("ignore", "queue.bandwidth: not given", scenario.TrapWarning)
+        stated, chosen = suited.completed(file, stated, shapers(line.part(access.DOWN), line.part(REVERSE)))
     resolved = scenario.check(file, sets=stated)
     try:
         if line is not None:
