@@ -16,6 +16,8 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
+from sluicegate.cli.common import folded
+
 TABLES = ["delays", "flow_series", "flows", "groups", "links", "occupancy", "queue"]
 """Those of a small run that have rows."""
 
@@ -207,3 +209,12 @@ def test_a_narrow_terminal_gets_narrow_tables_and_whole_words(small: Path) -> No
     words = [re.sub(r"[─ ]+", " ", text).split() for text in (plain, wide)]
     assert set(words[0]) == set(words[1]), "nothing is cut"
     assert sum(line.split()[:1] == ["udp"] for line in lines) > 1, "each part of the table names its rows"
+
+
+def test_columns_that_a_narrow_terminal_moves_below_keep_their_head() -> None:
+    header = ["group", "delay ms\nmean", "\np50", "\np99", "other"]
+    parts = folded(header, [["web", "1", "2", "3", "4"]], width=27)
+    assert [head for head, _ in parts] == [
+        ["group", "delay ms\nmean", "\np50"], ["group", "delay ms\np99", "other"],
+    ]  # fmt: skip
+    assert [rows for _, rows in parts] == [[["web", "1", "2"]], [["web", "3", "4"]]]

@@ -264,7 +264,8 @@ def test_the_figure_of_groups_has_a_row_for_each(done: sg.Comparison) -> None:
             delays = [done.mean(each, f"{name}_delay_{which}_ns")["mean"] for each in done.disciplines]
             assert drawn[label] == pytest.approx([1e-6 * delay for delay in delays])
     [legend] = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["median", "95th percentile", "99th percentile"]
+    assert [text.get_text() for text in legend.get_texts()] == ["median", "95th percentile", "99th percentile",
+        comparison_plot.INTERVALS]  # fmt: skip
 
 
 @pytest.mark.drawn

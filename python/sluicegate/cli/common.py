@@ -345,13 +345,16 @@ def wide(column: Sequence[str]) -> int:
 
 
 def folded(header: list[str], rows: list[list[str]], width: int) -> list[tuple[list[str], list[list[str]]]]:
-    """A table as several of this width, as far as the columns allow it: each begins with the first column."""
+    """A table as several of this width, as far as the columns allow it: each begins with the first column. A head whose
+    first line is empty stands below that of the column before; the first of them in a table gets it."""
     columns = [[head, *(row[at] for row in rows)] for at, head in enumerate(header)]
-    first, parts = columns[0], [columns[:1]]
-    for column in columns[1:]:
-        if len(parts[-1]) > 1 and sum(map(wide, [*parts[-1], column])) > width:
+    first, parts, above = columns[0], [columns[:1]], ""
+    for head, *cells in columns[1:]:
+        above = head.partition("\n")[0] or above
+        if len(parts[-1]) > 1 and sum(map(wide, [*parts[-1], [head, *cells]])) > width:
             parts.append([first])
-        parts[-1].append(column)
+            head = above + head if head.startswith("\n") else head
+        parts[-1].append([head, *cells])
     return [([column[0] for column in part], [list(row) for row in zip(*(column[1:] for column in part), strict=True)])
             for part in parts]  # fmt: skip
 

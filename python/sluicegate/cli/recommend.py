@@ -75,7 +75,7 @@ SHOWN = 8
 \b
 sluicegate recommend office.toml --goal "voip p99 below 30 ms" --goal "transfers utilisation above 90 %"
 sluicegate recommend office.toml --deployable linux --dev eth0
-sluicegate recommend home.toml --deployable linux --wan wan0
+sluicegate recommend home.toml --deployable openwrt --wan wan0
 sluicegate recommend office.toml --state none
 """,
 )

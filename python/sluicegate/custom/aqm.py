@@ -373,8 +373,9 @@ def parameters(reference: str, given: Mapping[str, object], factory: AqmFactory 
 
     Raises `ScenarioError`, and what the file raises.
     """
+    factory = factory or load(reference, None)[0]
     try:
-        signature = inspect.signature(factory or load(reference, None)[0])
+        signature = inspect.signature(factory)
     except (TypeError, ValueError):  # some of those written in C have none
         return dict(given)
     found: dict[str, object] = {}
