@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Program
-from test_learn_measurements import iperf3, pings, put
+from measured import iperf3, pings, put
 
 from sluicegate.quantities import mistyped
 
