@@ -105,6 +105,8 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
             raise
         except (Refusal, ScenarioError) as error:
             message = in_options(str(error))
+            if (argument := message.partition(" = ")[0]) in kwargs:  # which says it as Python does
+                message = f"--{argument.replace('_', '-')}{message.removeprefix(argument)}"
         except OSError as error:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             if error.filename and isinstance(error, FileNotFoundError) and ";" not in message:

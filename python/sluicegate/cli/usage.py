@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def told(error: Any, program: Any) -> str:
     said = str(error.format_message()).removesuffix(".").partition(", unable to parse")[0]
     for theirs, ours in WORDS.items():
         said = said.replace(theirs, ours)
-    said = said.removeprefix("Invalid value for ").replace(". Did", "; did")
+    said = re.sub(r"'(-[^']*)'", r"\1", said.removeprefix("Invalid value for ").replace(". Did", "; did"))
     return f"{said[0].lower()}{said[1:]}{unquoted(sys.argv[1:]) if 'too many' in said else ''}"
 
 
