@@ -233,6 +233,16 @@ def test_a_file_that_is_not_text_is_refused(sluicegate: Program, tmp_path: Path)
     assert (done.returncode, done.stderr) == (2, "error: x.toml: not UTF-8 text (byte 6)\n")
 
 
+def test_a_measurement_in_place_of_a_scenario_is_told(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "ping.txt").write_text("PING 192.0.2.1 (192.0.2.1): 56 data bytes\n")
+    (tmp_path / "x.pcap").write_bytes(b"\xd4\xc3\xb2\xa1")
+    for name, why in (("ping.txt", "not TOML: "), ("x.pcap", "not UTF-8 text (byte 0); ")):
+        done = sluicegate("run", name)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(f"error: {name}: {why}")
+        assert "`sluicegate learn` makes one from captures and measurements" in done.stderr
+
+
 def test_a_file_without_permission_is_refused(sluicegate: Program, small: Path) -> None:
     small.chmod(0)
     done = sluicegate("check", "small.toml")

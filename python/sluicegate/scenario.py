@@ -380,6 +380,10 @@ def bundled_scenario(name: str) -> tuple[str, str]:
     return packaged.read_text("utf-8"), packaged.name
 
 
+OTHER = "; a scenario is a TOML file; `sluicegate learn` makes one from captures and measurements"
+"""The end of a message about a file that is no scenario."""
+
+
 def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
     """The text of a scenario and its name for messages.
 
@@ -411,6 +415,11 @@ def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
         if not (text := path.read_text("utf-8")).strip():
             raise _core.ScenarioError(f"{what}: is empty; `sluicegate new home -o FILE` writes a scenario of an access "
                                       "line, and docs/scenarios.md says what one consists of")  # fmt: skip
+        if path.suffix != ".toml":
+            tomllib.loads(text)
         return text, str(what)
     except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{what}: not UTF-8 text (byte {error.start})") from None
+        other = "" if path.suffix == ".toml" else OTHER
+        raise _core.ScenarioError(f"{what}: not UTF-8 text (byte {error.start}){other}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise _core.ScenarioError(f"{what}: not TOML: {error}{OTHER}") from None
