@@ -156,7 +156,10 @@ def test_a_wrong_override_is_named(
         (["learn", "./smal.toml", "-o", "x.toml"], 'did you mean "small.toml"?\n'),
         (["check", "deep/nowhere.toml"], "error: deep/nowhere.toml: No such file"),
         (["run", "."], "error: .: Is a directory"),
-        (["replay", "small.toml", "--rate", "5"], 'error: --rate = 5: must be a rate with its unit, such as "1 Mbit/s"'),
+        (
+            ["replay", "small.toml", "--rate", "5"],
+            'error: --rate = 5: must be a rate with its unit, such as "1 Mbit/s"',
+        ),
         (["evaluate", "red", "--suite", "envelope", "--promise", "5"], "error: --promise = 5: must be a time with its"),
         (
             ["theory", "choke", "--tcp", "0", "--udp", "1 kbit/s", "--rate", "1 kbit/s", "--rtt", "1 s"],

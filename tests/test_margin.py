@@ -209,6 +209,30 @@ def test_rates_are_tried_with_the_values_that_are_deployed(monkeypatch: pytest.M
     }  # fmt: skip
 
 
+def test_today_has_the_buffer_that_was_measured_in_each_direction(sluicegate: Program) -> None:
+    """90 ms down and 260 up: a scenario has one limit, which made today three times as bad for calls down."""
+    line = [
+        "--down",
+        "20 Mbit/s",
+        "--up",
+        "10 Mbit/s",
+        "--rtt",
+        "20 ms",
+        "--users",
+        "1",
+        "--calls",
+        "1",
+        "--uploads",
+        "0",
+    ]
+    sluicegate("new", "home", *line, "--rtt-down", "110 ms", "--rtt-up", "280 ms", "-o", "home.toml")
+    asked = ["recommend", "home.toml", "--wan", "w", "--margin", "5 %", "--disciplines", "cake", "--seeds", "1"]
+    both = sluicegate(*asked, *SHORT[2:]).stdout
+    one = sluicegate(*asked, *SHORT[2:], "--set", "queue.drop_tail.limit=260 ms").stdout
+    own, larger = (int(re.findall(r"^  today: drop_tail .* \+(\d+) ms", said, re.M)[0]) for said in (both, one))
+    assert 0 < own <= 90 < larger <= 260
+
+
 def test_what_is_no_better_than_today_is_told(sluicegate: Program, tmp_path: Path) -> None:
     """The modem's own queue in a shaper of half the rate, where it takes twice as long."""
     (tmp_path / "home.toml").write_text(sg.access_line(down="20 Mbit/s", up="5 Mbit/s", users=1, calls=0))
