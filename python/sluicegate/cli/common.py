@@ -51,7 +51,7 @@ def main() -> None:
     """The program `sluicegate`. Exit codes: 0 done, 1 a verdict changed or the work
     failed, 2 cannot be done, 130 interrupted."""
     try:
-        app()
+        app(prog_name="sluicegate")
     except KeyboardInterrupt:  # before or between commands
         sys.exit(130)
 
