@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -318,3 +320,21 @@ def test_what_arrives_departs_is_dropped_or_waits(discipline: str, limit: int, u
         assert sum(link[reason] for reason in reasons) == link["drops_packets"]
     for flow in run.flows.to_dicts():
         assert flow["delivered_packets"] + flow["drops_packets"] <= flow["sent_packets"]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "told"),
+    [
+        ("Red", "minth", "Red() got an unexpected keyword argument 'minth'; did you mean \"min_th\"?"),
+        ("simulate", "seeds", "simulate() got an unexpected keyword argument 'seeds'; did you mean \"seed\"?"),
+        ("dumbbell", "rtt", "Dumbbell() got an unexpected keyword argument 'rtt'; known: rate, delay, "),
+    ],
+)
+def test_a_wrong_keyword_names_the_one_that_was_meant(name: str, key: str, told: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(told)):
+        getattr(sg, name)(**{key: 5})
+
+
+def test_functions_and_objects_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(sg.simulate)) is sg.simulate
+    assert pickle.loads(pickle.dumps(sg.Red(limit=9))) == sg.Red(limit=9)

@@ -100,7 +100,7 @@ def test_bad_input_is_answered_as_by_the_replay(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(DUMBBELL.read_bytes()[:50_000])
     assert sg.read_capture(cut).damage == sg.replay(cut, rate="1 Gbit/s").damage is not None
-    with pytest.raises(sg.ScenarioError, match="is empty: not a capture"):
+    with pytest.raises(sg.ScenarioError, match="is empty: record it again"):
         sg.read_capture(os.devnull)
     (tmp_path / "text").write_text("no capture at all, only text")
     with pytest.raises(sg.ScenarioError, match="neither pcap nor pcapng"):

@@ -16,6 +16,8 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
+from sluicegate.cli.common import folded
+
 TABLES = ["delays", "flow_series", "flows", "groups", "links", "occupancy", "queue"]
 """Those of a small run that have rows."""
 
@@ -47,7 +49,9 @@ def test_version_is_the_workspace_version(process: Program) -> None:
     import tomllib
 
     cargo = tomllib.loads(Path(__file__).parents[1].joinpath("Cargo.toml").read_text())
-    assert process("--version").stdout == f"sluicegate {cargo['workspace']['package']['version']}\n"
+    commit = r"( \(commit [0-9a-f]{12}(-dirty)?\))?"  # none where there is no git
+    version = re.escape(cargo["workspace"]["package"]["version"])
+    assert re.fullmatch(rf"sluicegate {version}{commit}\n", process("--version").stdout)
 
 
 def test_run_writes_every_table_and_prints_one(sluicegate: Program, small: Path, tmp_path: Path) -> None:
@@ -205,3 +209,12 @@ def test_a_narrow_terminal_gets_narrow_tables_and_whole_words(small: Path) -> No
     words = [re.sub(r"[─ ]+", " ", text).split() for text in (plain, wide)]
     assert set(words[0]) == set(words[1]), "nothing is cut"
     assert sum(line.split()[:1] == ["udp"] for line in lines) > 1, "each part of the table names its rows"
+
+
+def test_columns_that_a_narrow_terminal_moves_below_keep_their_head() -> None:
+    header = ["group", "delay ms\nmean", "\np50", "\np99", "other"]
+    parts = folded(header, [["web", "1", "2", "3", "4"]], width=27)
+    assert [head for head, _ in parts] == [
+        ["group", "delay ms\nmean", "\np50"], ["group", "delay ms\np99", "other"],
+    ]  # fmt: skip
+    assert [rows for _, rows in parts] == [[["web", "1", "2"]], [["web", "3", "4"]]]

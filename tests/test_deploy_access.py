@@ -345,13 +345,35 @@ def test_networkmanager_s_own_dispatcher_runs_the_script(tmp_path: Path) -> None
     assert len(re.findall(r"^class htb 1:1 root .* rate 95Mbit .*overhead 4 ", done.stdout, re.MULTILINE)) == 2
 
 
+def pretend(folder: Path, fails: str = "never") -> None:
+    """Programs `tc` and `ip` that say what they were called with, and fail if the words are like these."""
+    for name in ("tc", "ip"):
+        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@"\ncase "$*" in {fails}) exit 2;; esac\n', "utf-8")
+        (folder / name).chmod(0o755)
+
+
+def test_pasted_lines_stop_at_the_first_error(sluicegate: Program, tmp_path: Path) -> None:
+    """A kernel without CAKE must not have its traffic redirected into a device without a shaper."""
+    pretend(tmp_path, fails="*cake*")
+    short = ["--disciplines", "cake", "--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"]
+    shown = sluicegate("recommend", "cable", *short, "--wan", "wan0", "--margin", "5 %").stdout.splitlines()
+    pasted = "\n".join(line for line in shown if line.startswith("  ") and re.match("  (#|tc|ip) ", line))
+    done = access.lines(home(), Access(wan="wan0"))
+    for text in (done.text(), pasted, formats.networkmanager(done)):
+        words = ["/bin/sh", "-s", "wan0", "up"]
+        ran = subprocess.run(words, input=text, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+        assert ran.returncode == 2
+        assert ran.stdout.splitlines()[-1] == done.lines[0]
+    pretend(tmp_path)
+    ran = subprocess.run("/bin/sh", input=pasted, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.splitlines()) == (0, done.lines)
+
+
 def test_networkmanager_s_script_runs_the_lines_when_the_interface_comes_up(tmp_path: Path) -> None:
     done = access.lines(home(), Access(wan="wan0"))
     script = tmp_path / "50-sluicegate"
     script.write_text(formats.networkmanager(done), "utf-8")
-    for name in ("tc", "ip"):  # which say what they were called with
-        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n', "utf-8")
-        (tmp_path / name).chmod(0o755)
+    pretend(tmp_path)
 
     def run(*event: str) -> list[str]:
         ran = subprocess.run(["/bin/sh", script, *event], env={"PATH": str(tmp_path)}, capture_output=True, text=True)

@@ -248,12 +248,12 @@ MISTAKES = {
     "--rtt=soon": ['rtt = "soon"', "a time with its unit"],
     "--burst=0": ["burst = 0", "from 1"],
     f"--burst={10**30}": ["burst = 1000", "to 1000000000"],
-    "--delay-target=-1 ms": ['delay_target = "-1 ms"', "from 0 to"],
-    "--packet-size=10 packets": ["packet_size = 10 packets", "in bytes"],
-    "--max-p=0": ["max_p = 0", "above 0"],
-    "--max-p=nan": ['max_p = "NaN"', "a number"],
+    "--delay-target=-1 ms": ['--delay-target = "-1 ms"', "from 0 to"],
+    "--packet-size=10 packets": ["--packet-size = 10 packets", "in bytes"],
+    "--max-p=0": ["--max-p = 0", "above 0"],
+    "--max-p=nan": ['--max-p = "NaN"', "a number"],
     "--flows=0": ["flows = 0", "from 1"],
-    "--flows=9 --max-p=0.1": ["max_p = 0.1: follows from flows = 9", "leave one of them out"],
+    "--flows=9 --max-p=0.1": ["--max-p = 0.1: follows from flows = 9", "leave one of them out"],
 }
 
 

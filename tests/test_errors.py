@@ -151,8 +151,20 @@ def test_a_wrong_override_is_named(
         (["run", "trafic.toml"], 'error: trafic.toml: no such file; did you mean "traffic"?'),
         (["run", ""], "error: a scenario's name, file or text is expected, not an empty text"),
         (["run", "unresponsiv"], 'error: unresponsiv: no such file; did you mean "unresponsive"?'),
+        (["run", "smal.toml"], 'error: smal.toml: no such file; did you mean "small.toml"?\n'),
+        (["run", "small"], 'error: small: no such file; did you mean "small.toml"?\n'),
+        (["learn", "./smal.toml", "-o", "x.toml"], 'did you mean "small.toml"?\n'),
         (["check", "deep/nowhere.toml"], "error: deep/nowhere.toml: No such file"),
         (["run", "."], "error: .: Is a directory"),
+        (
+            ["replay", "small.toml", "--rate", "5"],
+            'error: --rate = 5: must be a rate with its unit, such as "1 Mbit/s"',
+        ),
+        (["evaluate", "red", "--suite", "envelope", "--promise", "5"], "error: --promise = 5: must be a time with its"),
+        (
+            ["theory", "choke", "--tcp", "0", "--udp", "1 kbit/s", "--rate", "1 kbit/s", "--rtt", "1 s"],
+            "error: --tcp = 0: must be",
+        ),
         (["run", "small.toml", "-o", "small.toml"], "not a directory"),
         (["run", "small.toml", "-o", "small.toml/below"], "not a directory"),
         (["disciplines", "chok"], 'error: chok: no such discipline; did you mean "choke"?'),
@@ -176,20 +188,62 @@ def test_what_cannot_be_done_is_one_line(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["run"], ["run", "x", "--sed", "3"], ["run", "x", "--seed", "-3"], ["run", "x", "--seed", "a"], ["frobnicate"]],
+    ("arguments", "message"),
+    [
+        ("run", "missing argument 'FILE'; see `sluicegate run --help`"),
+        ("replay x", "missing option --rate; see `sluicegate replay --help`"),
+        ("run x --sed 3", 'no such option: --sed; did you mean "--seed"?; see'),
+        ("run x --seeds 3", '"--seed"?; `compare`, `evaluate`, `recommend` have it; see'),
+        ("recommend x --format openwrt", "no such option: --format; `connections`, `tc` have it; see"),
+        ("run x --seed -3", "--seed: must be at least 0; see"),
+        ("run x --seed a", "--seed: must be a whole number; see"),
+        ("run x --seed", "option --seed needs a value; see"),
+        ("new home --down 87 Mbit/s", 'too many words: (Mbit/s); quote a value with a space: --down "87 Mbit/s"; see'),
+        ("run x --set network.delay=5 ms", 'quote a value with a space: --set "network.delay=5 ms"; see'),
+        ("run x y", "too many words: (y); see"),
+        ("rnu x", "no such command 'rnu'; did you mean 'run'?; see `sluicegate --help`"),
+        ("theory chok", "did you mean 'choke'?; see `sluicegate theory --help`"),
+        ("--frobnicate", "no such option: --frobnicate; see `sluicegate --help`"),
+    ],
 )
-def test_wrong_usage_exits_2(sluicegate: Program, arguments: list[str]) -> None:
-    done = sluicegate(*arguments)
-    assert done.returncode == 2
-    assert done.stderr
-    assert "Traceback" not in done.stderr
+def test_wrong_usage_is_one_line_with_its_fix(sluicegate: Program, arguments: str, message: str) -> None:
+    done = sluicegate(*arguments.split(" "))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+
+
+def test_an_empty_scenario_is_told_with_its_fix(sluicegate: Program, tmp_path: Path) -> None:
+    """What `new home > home.toml` leaves behind after an error."""
+    (tmp_path / "x.toml").write_text("\n")
+    done = sluicegate("check", "x.toml")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("error: x.toml: is empty; `sluicegate new home -o FILE` writes")
+
+
+def test_a_number_for_a_time_is_warned_of_once(sluicegate: Program, small: Path) -> None:
+    small.write_text(SMALL.replace("limit = 100", 'limit = "100 ms"'))
+    short = ["--set", "queue.limit=90", "--set", "run.duration=3 s"]
+    told = 'warning: --set queue.limit = 90 counts packets; the scenario has "100 ms": for a time say "90 ms"\n'
+    for command in (["check"], ["run"], ["compare", "--disciplines", "choke,red", "--seeds", "1"]):
+        assert sluicegate(*command, small, *short).stderr.count(told) == 1
+    assert sluicegate("check", small, "--set", "queue.limit=90 ms").stderr == ""
 
 
 def test_a_file_that_is_not_text_is_refused(sluicegate: Program, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"[run]\n\xff\xfe")
     done = sluicegate("check", "x.toml")
     assert (done.returncode, done.stderr) == (2, "error: x.toml: not UTF-8 text (byte 6)\n")
+
+
+def test_a_measurement_in_place_of_a_scenario_is_told(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "ping.txt").write_text("PING 192.0.2.1 (192.0.2.1): 56 data bytes\n")
+    (tmp_path / "x.pcap").write_bytes(b"\xd4\xc3\xb2\xa1")
+    for name, why in (("ping.txt", "not TOML: "), ("x.pcap", "not UTF-8 text (byte 0); ")):
+        done = sluicegate("run", name)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(f"error: {name}: {why}")
+        assert "`sluicegate learn` makes one from captures and measurements" in done.stderr
 
 
 def test_a_file_without_permission_is_refused(sluicegate: Program, small: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Program
-from test_learn_measurements import iperf3, pings, put
+from measured import iperf3, pings, put
 
 from sluicegate.quantities import mistyped
 
@@ -73,7 +73,7 @@ def test_long_times_have_no_exponent(sluicegate: Program, tmp_path: Path) -> Non
 )
 def test_what_was_probably_meant_is_named(typed: str, meant: str) -> None:
     assert meant in mistyped(typed)
-    assert mistyped("87 parsec") == mistyped("much") == ""
+    assert mistyped("87 parsec") == mistyped("much") == mistyped("20 Mbit/s") == ""
 
 
 def test_without_a_file_measurements_become_a_scenario_on_standard_output(sluicegate: Program, tmp_path: Path) -> None:

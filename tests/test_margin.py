@@ -29,7 +29,7 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     line = ["--down", "95.5 Mbit/s", "--up", "19.1 Mbit/s", *measured, "--users", "8", "--calls", "1", "--uploads", "2"]
     made = sluicegate("new", "home", *line, "-o", "home.toml").stdout
     ran, advised = re.findall(
-        r"[:;] sluicegate (run|recommend) home\.toml(?=;| --deployable linux --wan NAME$)", made, re.M
+        r"[:;] sluicegate (run|recommend) home\.toml(?=;| --deployable openwrt --wan NAME$)", made, re.M
     )
     today = sluicegate(ran, "home.toml").stdout
     assert int(re.findall(r"latency under load \+(\d+) ms: D", today)[0]) > 200
@@ -74,7 +74,7 @@ def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program,
     )
     assert re.search(r"^  today: drop_tail .* load \+\d+ ms: D$", said, re.MULTILINE)
     assert re.search(r"^  cake .* load \+\d\.\d ms: A\+?$", said, re.MULTILINE)
-    up, down = re.findall(r"^  (tc qdisc add .* cake .*)$", said, re.MULTILINE)
+    up, down = re.findall(r"^  (tc qdisc add .* cake .*?)(?: &&)?$", said, re.MULTILINE)
     rates = [in_base_unit(f"{number} {'Mbit/s' if unit == 'Mbit' else 'kbit/s'}") for number, unit in
              (re.findall(r"bandwidth (\d+)(Mbit|kbit)", each)[0] for each in (up, down))]  # fmt: skip
     assert rates == [round(20.02e6 * up_part / 100), round(100.1e6 * down_part / 100)]
@@ -207,6 +207,30 @@ def test_rates_are_tried_with_the_values_that_are_deployed(monkeypatch: pytest.M
     assert found.little == {
         "download": pytest.approx(round_trip + packet / 3e6), "upload": pytest.approx(round_trip + packet / 20e6),
     }  # fmt: skip
+
+
+def test_today_has_the_buffer_that_was_measured_in_each_direction(sluicegate: Program) -> None:
+    """90 ms down and 260 up: a scenario has one limit, which made today three times as bad for calls down."""
+    line = [
+        "--down",
+        "20 Mbit/s",
+        "--up",
+        "10 Mbit/s",
+        "--rtt",
+        "20 ms",
+        "--users",
+        "1",
+        "--calls",
+        "1",
+        "--uploads",
+        "0",
+    ]
+    sluicegate("new", "home", *line, "--rtt-down", "110 ms", "--rtt-up", "280 ms", "-o", "home.toml")
+    asked = ["recommend", "home.toml", "--wan", "w", "--margin", "5 %", "--disciplines", "cake", "--seeds", "1"]
+    both = sluicegate(*asked, *SHORT[2:]).stdout
+    one = sluicegate(*asked, *SHORT[2:], "--set", "queue.drop_tail.limit=260 ms").stdout
+    own, larger = (int(re.findall(r"^  today: drop_tail .* \+(\d+) ms", said, re.M)[0]) for said in (both, one))
+    assert 0 < own <= 90 < larger <= 260
 
 
 def test_what_is_no_better_than_today_is_told(sluicegate: Program, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from interrupting import interrupt
 
 import sluicegate as sg
 from sluicegate import _core
+from sluicegate.custom import aqm
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -188,6 +189,11 @@ def test_the_core_alone_refuses_what_it_cannot_make() -> None:
     text = SMALL.replace('"choke"', '"mine.py:Mine"')
     with pytest.raises(sg.ScenarioError, match=r"^x\.toml:6: queue\.discipline = .*written in Python"):
         _core.run(_core.Scenario(text, "x.toml", []))
+
+
+def test_its_parameters_are_not_guessed_where_there_is_no_file() -> None:
+    with pytest.raises(sg.ScenarioError, match=r"cannot read nowhere\.py: No such file"):
+        aqm.parameters("nowhere.py:Mine", {})
 
 
 # --- many runs ---------------------------------------------------------------------------------

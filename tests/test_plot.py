@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import sluicegate as sg
 from sluicegate import _core
 from sluicegate.plot import style as plot
 
@@ -65,3 +66,16 @@ def test_disciplines_can_be_told_apart() -> None:
 def test_no_two_kinds_of_flow_share_colour_and_marker() -> None:
     looks = [(style.color, style.marker) for style in plot.KINDS.values()]
     assert len(set(looks)) == len(looks)
+
+
+def test_the_warm_up_is_shaded_over_time_and_no_legend_covers_a_line() -> None:
+    fast = {"flows.1.rate": "20 Mbit/s", "network.rate": "15 Mbit/s"}
+    drawn = sg.simulate("unresponsive", sets=fast, duration="4 s", warmup="1 s").plot()
+    over_time = [axes for axes in drawn.axes if axes.get_xlabel() == "time (s)"]
+    assert [axes.get_ylabel() for axes in over_time] == ["throughput (Mbit/s)", "packets in the queue"]
+    drawn.draw_without_rendering()
+    for axes in over_time:
+        [shade] = [patch for patch in axes.patches if patch.get_label() == "warm-up, not measured"]
+        assert shade.get_extents().width == pytest.approx(axes.bbox.width / 4, rel=0.01)
+        top = max(float(line.get_ydata().max()) for line in axes.lines)
+        assert axes.transData.transform((0, top))[1] < axes.get_legend().get_window_extent().y0

@@ -355,7 +355,10 @@ def test_what_no_discipline_keeps_is_said(sluicegate: Program, office: Path) -> 
     answer = sluicegate("recommend", office, *short, "--goal", "voip p99 below 1 ms", "--goal", "voip p99 least")
     assert "with 1 of 2 goals not kept." in answer.stdout
     assert "no discipline keeps: voip p99 below 1 ms" in answer.stdout
-    assert "afd, chosen for the link: limit = 50, q_ref = 12\nafd cannot be deployed on Linux" in answer.stdout
+    assert (
+        "afd, chosen for the link: limit = 50 packets, q_ref = 12 packets\nafd cannot be deployed on Linux"
+        in answer.stdout
+    )
 
 
 def test_objects_take_goals_too() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -159,6 +160,17 @@ def left() -> set[str]:
 def test_nothing_is_left_of_a_way_to_the_world(process: Program, world: set[str]) -> None:
     done = process("shell", "--rate", "5 Mbit/s", "--", "sh", "-c", "ls /sys/class/net; exit 4")
     assert done.returncode == 4, done.stderr
+
+
+def test_what_this_machine_lost_before_is_not_told(process: Program, world: set[str]) -> None:
+    """The other end is the machine itself, whose kernel counts from its start."""
+    with socket.socket(type=socket.SOCK_DGRAM) as full, socket.socket(type=socket.SOCK_DGRAM) as sender:
+        full.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        full.bind(("127.0.0.1", 0))
+        for _ in range(100):
+            sender.sendto(bytes(1000), full.getsockname())
+    done = process("shell", "--rate", "5 Mbit/s", "--", "true")
+    assert (done.returncode, "datagrams" in done.stderr) == (0, False)
 
 
 def test_nothing_is_left_after_it_was_killed(world: set[str], tmp_path: Path) -> None:

@@ -12,9 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sluicegate.cli.common import commit
+
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "out" / "wheel"
 PAGE = ROOT / "python" / "sluicegate" / "web" / "sluicegate.html"
+COMMIT = ROOT / "python" / "sluicegate" / "commit"
+"""What `sluicegate --version` of the wheel says; not in the tree, which asks git."""
 
 
 def can_be_guided() -> bool:
@@ -38,7 +42,11 @@ def build(out: Path, guided: bool = False) -> Path:
     command = [str(maturin), "build", "--locked", "--interpreter", sys.executable, "--out", str(out)]
     if guided:
         command.append("--pgo")
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    COMMIT.write_text(commit(), "utf-8")
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        COMMIT.unlink()
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     (wheel,) = out.glob("*.whl")

@@ -13,6 +13,7 @@ Names are loaded when they are first used, so that `import sluicegate` costs nex
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -248,6 +249,8 @@ def __getattr__(name: str) -> Any:
         value = import_module(".theory", __name__)
     elif name in __all__:
         value = getattr(import_module(f".{_ELSEWHERE.get(name, '_generated')}", __name__), name)
+        if isinstance(value, FunctionType):
+            value = import_module(".keywords", __name__).checked(value)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

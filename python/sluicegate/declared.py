@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from .custom import ends as custom_ends
 from .custom.aqm import Aqm
+from .keywords import check_keywords
 from .quantities import toml_inline
 
 Role = Literal["queue", "flows", "class", "link", "network", "reverse", "shaper"]
@@ -48,6 +49,10 @@ class Declared:
     def __init_subclass__(cls, role: Role | None = None) -> None:
         if role is not None:
             cls.ROLE = role
+
+    def __new__(cls, *arguments: object, **given: object) -> Self:
+        check_keywords(cls.__name__, given, [field.name for field in fields(cls)])  # type: ignore[arg-type]
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check(self)

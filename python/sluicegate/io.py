@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -88,6 +89,17 @@ def staged_file(path: str | Path) -> Iterator[Path]:
 def write_json(path: Path, value: object) -> None:
     """Write a value as JSON, indented, NaN refused. Raises OSError, and ValueError for what JSON does not know."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+
+
+def near_file(path: Path) -> str:
+    """The end of a message about a file that is not there: the file of its folder whose name is nearest, if any is."""
+    try:
+        known = [each.name for each in path.parent.iterdir() if each.suffix == path.suffix]
+    except OSError:
+        return ""
+    complete = [] if path.suffix else [f"{path.name}.toml"]
+    near = [name for name in complete if path.with_name(name).is_file()] or get_close_matches(path.name, known, 1, 0.75)
+    return f'; did you mean "{path.with_name(near[0])}"?' if near else ""
 
 
 def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:

@@ -62,7 +62,8 @@ def mistyped(given: str) -> str:
     if unit[-3:] == "B/s":
         return f'; B/s are bytes: 8 times as many bits, "{8 * float(number):g} {unit[:-3]}bit/s"'
     known = next((each for each in UNITS if each.lower() == unit.lower()), None)
-    return "" if known is None else f'; did you mean "{number} {known}"?'
+    meant = f"{number} {known}"
+    return "" if known is None or meant == given.strip() else f'; did you mean "{meant}"?'
 
 
 def toml_text(value: object) -> str:

@@ -7,11 +7,13 @@ takes: a description, or the name, the file or the text of a scenario.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
@@ -25,6 +27,7 @@ from .custom.aqm import AqmFactory
 from .declared import Declared, factory, override, plain, what_is
 from .envelopes import load
 from .goals import Goal, goals, known
+from .io import near_file
 from .quantities import toml_text
 
 PYTHON = "<python>"
@@ -233,7 +236,19 @@ def subject(what: What, flows: Flows | None = None, *, sets: Sets | None = None,
     if flows is not None:
         raise TypeError("flows: a scenario brings its own")
     text, name = read_scenario(what)
+    warn(_without_units(text, pairs), ScenarioWarning)
     return Subject(name, pairs, frozenset(given), text)
+
+
+def _without_units(text: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Sentences about overrides that count packets where the scenario states a time: the unit was probably left out."""
+    for key, value in pairs:
+        if value.isdigit() and key.endswith(".limit"):
+            with suppress(tomllib.TOMLDecodeError, KeyError, TypeError):
+                stated = functools.reduce(lambda table, part: table[part], key.split("."), tomllib.loads(text))
+                if isinstance(stated, str) and (unit := stated.strip(" 0123456789.")).endswith("s"):
+                    yield (f'sets: {key} = {value} counts packets; the scenario has "{stated}": for a time say '
+                           f'"{value} {unit}"')  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -308,7 +323,7 @@ def check_goals(resolved: dict[str, Any], text: str, name: str) -> list[Goal]:
 
 
 def resolve(what: What, sets: Sets | None = None) -> dict[str, Any]:
-    """A scenario with every default filled in, without warnings. Raises `ScenarioError` and OSError."""
+    """A scenario with every default filled in, without its warnings. Raises `ScenarioError` and OSError."""
     about = subject(what, sets=sets)
     return _core.Scenario(about.text(), about.name, about.sets).resolved()
 
@@ -365,6 +380,10 @@ def bundled_scenario(name: str) -> tuple[str, str]:
     return packaged.read_text("utf-8"), packaged.name
 
 
+OTHER = "; a scenario is a TOML file; `sluicegate learn` makes one from captures and measurements"
+"""The end of a message about a file that is no scenario."""
+
+
 def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
     """The text of a scenario and its name for messages.
 
@@ -391,8 +410,16 @@ def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
             hint = f'; did you mean "{near[0]}"?' if near else f"; bundled scenarios: {', '.join(known)}"
             if path.suffix == ".toml" and not near:
                 hint = ""  # a file of the caller's is meant
-            raise FileNotFoundError(2, f"no such file{hint}", str(what))
+            raise FileNotFoundError(2, f"no such file{near_file(path) or hint}", str(what))
     try:
-        return path.read_text("utf-8"), str(what)
+        if not (text := path.read_text("utf-8")).strip():
+            raise _core.ScenarioError(f"{what}: is empty; `sluicegate new home -o FILE` writes a scenario of an access "
+                                      "line, and docs/scenarios.md says what one consists of")  # fmt: skip
+        if path.suffix != ".toml":
+            tomllib.loads(text)
+        return text, str(what)
     except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{what}: not UTF-8 text (byte {error.start})") from None
+        other = "" if path.suffix == ".toml" else OTHER
+        raise _core.ScenarioError(f"{what}: not UTF-8 text (byte {error.start}){other}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise _core.ScenarioError(f"{what}: not TOML: {error}{OTHER}") from None

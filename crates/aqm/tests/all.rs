@@ -5,6 +5,7 @@ mod choke_linux;
 mod codel_linux;
 mod containers;
 mod dualpi2_linux;
+mod every_declaration;
 mod every_discipline;
 mod fq_codel_linux;
 mod fq_linux;

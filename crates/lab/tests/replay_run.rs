@@ -228,7 +228,7 @@ fn what_cannot_be_used_is_refused() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(refused(b""), "is empty: not a capture");
+    assert_eq!(refused(b""), "is empty: record it again");
     assert_eq!(refused(&capture(&[])), "holds no packet");
     let file = capture(&[(1, 1, 10, false)]);
     assert!(refused(&file[..file.len() - 3]).starts_with("is damaged at byte 84, before the first packet"));

@@ -47,6 +47,8 @@ pub struct Namespace {
     index: u32,
     /// The keeper's thread, as `/proc` names it.
     thread: String,
+    /// What its kernel had lost before the device was there: the caller's counts from the start of the machine.
+    before: Losses,
 }
 
 /// What a namespace has lost, since it was made.
@@ -81,7 +83,9 @@ impl Namespace {
             })
             .map_err(|error| error.to_string())?;
         let Made { tun, netlink, thread, device, index } = made.recv().map_err(|error| error.to_string())??;
-        Ok((Namespace { jobs, netlink, device, index, thread }, tun))
+        let mut namespace = Namespace { jobs, netlink, device, index, thread, before: Losses::default() };
+        namespace.before = namespace.losses();
+        Ok((namespace, tun))
     }
 
     /// Does some work in the namespace, and waits for it.
@@ -102,10 +106,11 @@ impl Namespace {
     pub fn losses(&mut self) -> Losses {
         let count = |file: &str, rows: &[(&str, &str)]| {
             let text = fs::read_to_string(format!("{}/net/{file}", self.thread)).unwrap_or_default();
-            rows.iter().map(|(row, column)| counter(&text, row, column)).sum()
+            rows.iter().map(|(row, column)| counter(&text, row, column)).sum::<u64>()
         };
-        let datagrams = count("snmp", &[("Udp", "RcvbufErrors")]);
-        let segments = count("netstat", &[("TcpExt", "TCPBacklogDrop"), ("TcpExt", "TCPRcvQDrop")]);
+        let datagrams = count("snmp", &[("Udp", "RcvbufErrors")]) - self.before.datagrams;
+        let segments =
+            count("netstat", &[("TcpExt", "TCPBacklogDrop"), ("TcpExt", "TCPRcvQDrop")]) - self.before.segments;
         Losses { device: self.device_losses(), datagrams, segments }
     }
 

@@ -79,7 +79,7 @@ choices! {
         Vegas = "vegas",
         /// LEDBAT's window (RFC 6817), which gives way to all others; of Linux's hosts.
         Ledbat = "ledbat",
-        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it.
+        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it; it ignores ECN marks.
         Bbr = "bbr",
         /// BBR, version 3 (draft-ietf-ccwg-bbr).
         Bbr3 = "bbr3",

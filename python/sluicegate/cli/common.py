@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import re
 import shutil
+import subprocess
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 
 import typer
 
+from ..io import near_file
 from ..progress import Update, bar
+from .usage import Commands
 
 if TYPE_CHECKING:
     from ..deploy import Access
@@ -26,6 +29,7 @@ MOST_SEEDS = 1_000_000
 """What can be asked for at once; the runs are listed before they begin."""
 
 app = typer.Typer(
+    cls=Commands,
     help="Measure what a queue discipline does to the traffic on a congested link.",
     no_args_is_help=True,
     add_completion=False,
@@ -47,7 +51,7 @@ def main() -> None:
     """The program `sluicegate`. Exit codes: 0 done, 1 a verdict changed or the work
     failed, 2 cannot be done, 130 interrupted."""
     try:
-        app()
+        app(prog_name="sluicegate")
     except KeyboardInterrupt:  # before or between commands
         sys.exit(130)
 
@@ -83,10 +87,17 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         from .._core import ScenarioError
 
+        told = set[str]()  # "once" would tell again what is told before and after filters change
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if str(message) not in told:
+                told.add(str(message))
+                show_warning(message, category, *where)
+
         try:
             with own_traceback(), warnings.catch_warnings():
-                warnings.simplefilter("ignore" if kwargs.get("quiet") else "once", UserWarning)
-                warnings.showwarning = show_warning
+                warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", UserWarning)
+                warnings.showwarning = show  # type: ignore[assignment]
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
@@ -94,8 +105,12 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
             raise
         except (Refusal, ScenarioError) as error:
             message = in_options(str(error))
+            if (argument := message.partition(" = ")[0]) in kwargs:  # which says it as Python does
+                message = f"--{argument.replace('_', '-')}{message.removeprefix(argument)}"
         except OSError as error:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            if error.filename and isinstance(error, FileNotFoundError) and ";" not in message:
+                message += near_file(Path(str(error.filename)))
         except UnicodeEncodeError as error:  # an argument in another encoding: Python keeps its bytes as surrogates
             if error.encoding != "utf-8":
                 raise
@@ -126,8 +141,22 @@ def show_version(wanted: bool) -> None:
     if wanted:
         from .. import __version__
 
-        print(f"sluicegate {__version__}")
+        print(f"sluicegate {__version__}{f' (commit {at})' if (at := commit()) else ''}")
         raise typer.Exit
+
+
+def commit() -> str:
+    """The commit of the working tree that runs, or that the wheel was built from; "" where it is not known."""
+    package = Path(__file__).parents[1]
+    kept = package / "commit"  # tools/wheel.py writes it
+    if kept.exists():
+        return kept.read_text("utf-8").strip()
+    if not (package.parents[1] / ".git").exists():
+        return ""
+    asked = ["git", "-C", str(package), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+    with suppress(OSError):
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return ""
 
 
 @app.callback()
@@ -318,13 +347,16 @@ def wide(column: Sequence[str]) -> int:
 
 
 def folded(header: list[str], rows: list[list[str]], width: int) -> list[tuple[list[str], list[list[str]]]]:
-    """A table as several of this width, as far as the columns allow it: each begins with the first column."""
+    """A table as several of this width, as far as the columns allow it: each begins with the first column. A head whose
+    first line is empty stands below that of the column before; the first of them in a table gets it."""
     columns = [[head, *(row[at] for row in rows)] for at, head in enumerate(header)]
-    first, parts = columns[0], [columns[:1]]
-    for column in columns[1:]:
-        if len(parts[-1]) > 1 and sum(map(wide, [*parts[-1], column])) > width:
+    first, parts, above = columns[0], [columns[:1]], ""
+    for head, *cells in columns[1:]:
+        above = head.partition("\n")[0] or above
+        if len(parts[-1]) > 1 and sum(map(wide, [*parts[-1], [head, *cells]])) > width:
             parts.append([first])
-        parts[-1].append(column)
+            head = above + head if head.startswith("\n") else head
+        parts[-1].append([head, *cells])
     return [([column[0] for column in part], [list(row) for row in zip(*(column[1:] for column in part), strict=True)])
             for part in parts]  # fmt: skip
 

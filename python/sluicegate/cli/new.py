@@ -139,8 +139,9 @@ def new(
     print(
         f"{out}: written; its rates come from speed tests, which seldom reach the contract's rates\n"
         + "it is taken for a cable line, docsis: --access names another kind\n" * (access is None)
-        + f"next: sluicegate run {out}; sluicegate recommend {out} --deployable linux --wan NAME\n"
-        "NAME: the router's interface to the internet; `ip route get 9.9.9.9` on the router prints it after dev"
+        + f"next: sluicegate run {out}; sluicegate recommend {out} --deployable openwrt --wan NAME\n"
+        "NAME: the router's interface to the internet; `ip route get 9.9.9.9` on the router prints it after dev. "
+        "Without OpenWrt: --deployable linux"
     )
 
 

@@ -109,7 +109,7 @@ def in_words() -> Iterator[None]:
         argument, colon, rest = str(error).partition(": ")
         if not colon or argument not in GIVEN:
             raise
-        raise Refusal(f"--{argument} {rest}") from None
+        raise Refusal(f"--{argument}{':' * rest.startswith('no such')} {rest}") from None
 
 
 @contextmanager

@@ -75,7 +75,7 @@ SHOWN = 8
 \b
 sluicegate recommend office.toml --goal "voip p99 below 30 ms" --goal "transfers utilisation above 90 %"
 sluicegate recommend office.toml --deployable linux --dev eth0
-sluicegate recommend home.toml --deployable linux --wan wan0
+sluicegate recommend home.toml --deployable openwrt --wan wan0
 sluicegate recommend office.toml --state none
 """,
 )
@@ -143,7 +143,7 @@ def recommend(
     from ..experiments import recommend as recommendation
     from ..experiments.eligible import STATES, SYSTEMS, TC
     from ..learning.unknown import answers as answers_for
-    from ..learning.unknown import half_measured, unknowns
+    from ..learning.unknown import each_way, unknowns
     from ..traffic.paths import REVERSE
 
     if deployable not in (None, *SYSTEMS):
@@ -178,12 +178,15 @@ def recommend(
     asked |= {"envelopes": envelopes}
     if not quiet:
         announce(file, stated, goal or (), deployable, state, disciplines, seeds, jobs)
+    # What a learnt scenario does not know, and no override states.
+    open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
+    own_queues = any(".queue." in f".{key}" for key, _ in stated)
     with many_runs(quiet, out, jobs, None) as progress:
         done = recommendation.recommend(
-            file, disciplines=disciplines, seeds=seeds, sets=stated, out=out, access=line, progress=progress, **asked
-        )
-    # What a learnt scenario does not know, and no override states, may decide: between those that are good here.
-    open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
+            file, disciplines=disciplines, seeds=seeds, sets=stated, out=out, access=line,
+            today=None if own_queues else each_way(open_ends), progress=progress, **asked,
+        )  # fmt: skip
+    # It may decide: between those that are good here.
     first = done.recommended()[0]
     among = list(dict.fromkeys([first, *(each.label for each in done.ranking)]))[:AGAIN]
 
@@ -200,7 +203,7 @@ def recommend(
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
     elif not quiet:
         doubts = [f"{sentence}; compared were {', '.join(among)}" for sentence in depends]
-        print_recommendation(done, out, everything, file, stated, half_measured(open_ends), doubts)
+        print_recommendation(done, out, everything, file, stated, doubts)
 
 
 def announce(
@@ -232,18 +235,17 @@ def announce(
 
 def print_recommendation(
     done: Recommendation, out: Path | None, everything: bool, file: str, sets: Sequence[tuple[str, str]],
-    today: str, doubts: Sequence[str],
+    doubts: Sequence[str],
 ) -> None:  # fmt: skip
-    """Print the verdict, goals, ranking, evidence, and how to deploy the best. `today`: what is said of latency today.
-    `doubts`: of the answer. Of an access line what a person need not know to deploy is only printed with
-    `everything`."""
+    """Print the verdict, goals, ranking, evidence, and how to deploy the best. `doubts`: of the answer. Of an access
+    line what a person need not know to deploy is only printed with `everything`."""
     from ..experiments.compare_page import more as more_seeds
     from ..experiments.ranking import LESS_STATE
 
     verdict, *more = conclusion(done)
     whole, gain = everything or done.line is None, done.gain()
     if gain:
-        gain += [*filter(None, [today]), "The commands are at the end."]
+        gain.append("The commands are at the end.")
     worse = bool(done.no_gain(done.recommended()[0]))
     print_lines([" ".join([*gain, verdict] if worse else [verdict, *gain])])
     if done.assumed and not whole:
@@ -463,16 +465,20 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
 def commands(done: Recommendation, label: str, found: Deployment) -> list[str]:
     """The lines of a deployment with remarks: of an access line, whose command is printed below, only what a person who
     pastes them must know."""
+    from ..deploy.target import chained
+
     if not found.parts:
         return found.text().splitlines()
     parts = (line for part in found.parts for line in (f"# {part.title}", *part.lines))
-    return [*(f"# {each}" for each in done.cautions(label)), *parts, f"# {found.remarks[-1]}"]
+    return chained([*(f"# {each}" for each in done.cautions(label)), *parts, f"# {found.remarks[-1]}"])
 
 
 def print_chosen(label: str, chosen: Mapping[str, str], upload: Mapping[str, str] | None) -> None:
     """Print the parameters that were chosen for the link, if any were, and those of the opposite direction."""
+    from ..declarations import listed
+
     for values, where in ((chosen, "for the link"), (upload, "for the upload")):
         if values:
-            print(f"{label}, chosen {where}: {', '.join(f'{key} = {value}' for key, value in values.items())}")
+            print(f"{label}, chosen {where}: {listed(values)}")
     if chosen and upload == {}:
         print(f"{label} keeps its defaults for the upload")

@@ -63,8 +63,8 @@ def tc(
 ) -> None:
     """Print the commands that deploy a scenario's queue discipline. Comments say what will differ from the simulation.
 
-    --wan deploys both directions of an access line. You can pass the output to sh. Exit code 2 when the system does not
-    have the discipline.
+    --wan deploys both directions of an access line. You can paste the output into a root shell or pass it to sh: it
+    stops at the first error. Exit code 2 when the system does not have the discipline.
     """
     from .. import scenario
     from ..deploy import Undeployable, access, dummynet, formats, linux, linux_bpf
@@ -100,9 +100,9 @@ def tc(
         raise Refusal(f"--dev: {error}") from None
     stated, chosen = parse_sets(sets), list[str]()
     if line is not None:
-        stated, chosen = suited.completed(file, stated, shapers(line.part(access.DOWN), line.part(REVERSE)))
         # A cake whose bandwidth is not given has that of its shaper in the line.
         warnings.filterwarnings("ignore", "queue.bandwidth: not given", scenario.TrapWarning)
+        stated, chosen = suited.completed(file, stated, shapers(line.part(access.DOWN), line.part(REVERSE)))
     resolved = scenario.check(file, sets=stated)
     try:
         if line is not None:

@@ -16,16 +16,16 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..quantities import did_you_mean
 from . import ends as custom_ends
 from . import rust
 from .ends import EndHooks, Endpoint
+from .hooks import CALLED, Hooks, hooks, no_method
 
 if TYPE_CHECKING:
     from .._core import Ctx, Packet, RawRun, Scenario
@@ -101,17 +101,6 @@ AqmFactory: TypeAlias = Callable[..., Aqm]
 the rate at each call."""
 
 
-class Hooks(NamedTuple):
-    """The methods that the core calls, and the name that results bear; None for what is left at its default."""
-
-    name: str
-    enqueue: Callable[[Packet, Ctx], None]
-    dequeue: Callable[[Ctx], Packet | None]
-    next_wakeup: Callable[[], int | None] | None
-    wake: Callable[[Ctx], None] | None
-    average: Callable[[], float | None] | None
-
-
 class Maker:
     """Makes the discipline of each link of one run; the core calls it, and puts the place before its `ScenarioError`s.
 
@@ -173,7 +162,7 @@ class Maker:
         label = reference.rpartition(":")[2]
         discipline, arguments = _made(factory, label, given, offered)
         self.about = self._noted(reference, type(discipline), digest, arguments)
-        return _hooks(discipline, label, Hooks, Aqm, ("enqueue", "dequeue"))
+        return hooks(discipline, label, Hooks, Aqm, ("enqueue", "dequeue"))
 
     def ends(
         self, reference: str, file: str | None, given: Mapping[str, object], offered: Mapping[str, object]
@@ -200,7 +189,7 @@ class Maker:
         named = factory if hasattr(factory, "__qualname__") else type(factory)
         self.own_ends[reference] = self._noted(reference, named, digest, arguments, known="#" not in reference)
         methods = EndHooks._fields[1:]
-        return [_hooks(end, f"{label}: {type(end).__name__}", EndHooks, Endpoint, methods) for end in ends]
+        return [hooks(end, f"{label}: {type(end).__name__}", EndHooks, Endpoint, methods) for end in ends]
 
     def program(self, names: rust.Names) -> rust.Program:
         """The program that has what these names stand for, in Rust: each with the file that names it, if any.
@@ -373,8 +362,9 @@ def parameters(reference: str, given: Mapping[str, object], factory: AqmFactory 
 
     Raises `ScenarioError`, and what the file raises.
     """
+    factory = factory or load(reference, None)[0]
     try:
-        signature = inspect.signature(factory or load(reference, None)[0])
+        signature = inspect.signature(factory)
     except (TypeError, ValueError):  # some of those written in C have none
         return dict(given)
     found: dict[str, object] = {}
@@ -409,7 +399,7 @@ def _made(
             raise ScenarioError(f"{label}: {error}{did_you_mean(wrong, named, '')}") from None
     abstract = getattr(factory, "__abstractmethods__", ())
     if lacking := next((method for method in CALLED if method in abstract), None):
-        raise _no_method(label, lacking, factory)
+        raise no_method(label, lacking, factory)
     try:
         return factory(**arguments), arguments
     except ValueError as error:  # how a constructor refuses a value
@@ -417,52 +407,6 @@ def _made(
     except Exception as error:
         error.add_note(f"{NOTE}while making {label}")
         raise
-
-
-AnyHooks = TypeVar("AnyHooks", Hooks, EndHooks)
-
-CALLED = (*Hooks._fields[1:], *EndHooks._fields[1:])
-"""The methods that the core calls."""
-
-
-def _hooks(thing: object, label: str, kind: type[AnyHooks], base: type, needed: Sequence[str]) -> AnyHooks:
-    """The methods of a thing, as `kind` names them. Raises `ScenarioError` when it lacks one that it must have."""
-    found: dict[str, Any] = {}
-    for method in kind._fields[1:]:
-        hook = getattr(thing, method, None)
-        if getattr(hook, "__func__", None) is getattr(base, method):
-            hook = None
-        if not callable(hook) and (hook is not None or method in needed):
-            raise _no_method(label, method, thing)
-        if hook is not None:
-            _check_signature(f"{label}.{method}", hook, getattr(base, method))
-        found[method] = hook
-    return kind(type(thing).__name__, **found)
-
-
-def _no_method(label: str, method: str, thing: object) -> Exception:
-    """The `ScenarioError` for a thing that lacks a method, with the nearest name that it has instead."""
-    from .._core import ScenarioError
-
-    own = [key for key in dir(thing) if not key.startswith("__") and key not in CALLED]
-    near = get_close_matches(method, own, 1)
-    hint = f' (it has "{near[0]}")' if near else ""
-    return ScenarioError(f"{label}: no method {method}{hint}")
-
-
-def _check_signature(name: str, hook: Callable[..., object], declared: Callable[..., object]) -> None:
-    """Raise `ScenarioError` for a method that cannot take what one declared so is called with."""
-    from .._core import ScenarioError
-
-    try:
-        signature = inspect.signature(hook)
-    except (TypeError, ValueError):  # some of those written in C have none
-        return
-    _self, *taken = inspect.signature(declared).parameters
-    try:
-        signature.bind(*taken)
-    except TypeError:
-        raise ScenarioError(f"{name}{signature}: must take ({', '.join(taken)})") from None
 
 
 # --- blaming -----------------------------------------------------------------------------------

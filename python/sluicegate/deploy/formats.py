@@ -213,7 +213,7 @@ def networkmanager(done: Deployment) -> str:
     text = f"#!/bin/sh\n# /etc/NetworkManager/dispatcher.d/50-sluicegate, with mode 755\n# {REPLACED}\n"
     text += f'[ "$1" = {dev} ] || exit 0\n'
     text += '[ "$2" = up ] || exit 0\n' + "".join(f"{line} 2>/dev/null\n" for line in undo(done.lines))
-    return text + "set -e\n" + done.text()
+    return text + done.text()
 
 
 def systemd(done: Deployment) -> str:

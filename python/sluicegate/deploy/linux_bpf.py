@@ -21,6 +21,9 @@ from .target import LONGEST_NAME, Deployment, Undeployable, Values, find_link, i
 
 __all__ = ["Parameters", "command", "deployable", "laid_out", "lines", "parameters", "queue_name"]
 
+OPTIONAL = 2
+"""How many of the first lines may fail: offloads that cannot be switched off make the queue coarse."""
+
 OFFLOADS = ("tso", "gso", "gro")
 """What makes one packet of many."""
 
@@ -121,14 +124,9 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         f"tc qdisc replace dev {quoted} root {shlex.quote(queue)}",
     ]
     undo = [f"tc qdisc del dev {quoted} root", f"rm -r {shlex.quote(pinned)}", segments[1], offloads[1]]
-    # Offloads that cannot be switched do not hinder; what is undone is so after a start that failed, too.
-    marks = ["-", "-", "", ""]
-    unit = systemd.unit(
-        f"{name} on {dev}, as a BPF queue",
-        dev,
-        [f"{mark}{line}" for mark, line in zip(marks, start, strict=True)],
-        undo,
-    )
+    # What is undone is so after a start that failed, too.
+    marked = [*(f"-{line}" for line in start[:OPTIONAL]), *start[OPTIONAL:]]
+    unit = systemd.unit(f"{name} on {dev}, as a BPF queue", dev, marked, undo)
     remarks = [
         *(f"to undo it: {line}" for line in undo),
         "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the object fits any of them",
@@ -164,4 +162,4 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     if resolved.get("changes"):
         remarks.append("[[changes]] are not deployed: these are the values at the start")
     files = {f"{queue}.o": _core.bpf_object(name, queue, made.content), f"{queue}.service": unit.encode()}
-    return Deployment(lines=start, remarks=remarks, files=files)
+    return Deployment(lines=start, remarks=remarks, files=files, optional=OPTIONAL)

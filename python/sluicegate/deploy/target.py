@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,6 +61,8 @@ class Deployment:
     parts: tuple[Deployment, ...] = ()
     """Of an access line, what lines and remarks consist of: one for each direction."""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    optional: int = 0
+    """How many of the first lines may fail: the others do not need them."""
 
     def remarked(self, said: list[str]) -> Deployment:
         """The same with these remarks first."""
@@ -71,11 +73,19 @@ class Deployment:
         return replace(self, remarks=[*said, *self.remarks])
 
     def text(self) -> str:
-        """All of it as input for sh: remarks are comments below the lines."""
-        if self.parts:
-            return "".join(part.text() for part in self.parts)
-        said = [*([f"# {self.title}"] if self.title else []), *self.lines, *(f"# {remark}" for remark in self.remarks)]
-        return "".join(f"{line}\n" for line in said)
+        """All of it as input for sh, which stops at the first error: remarks are comments below the lines."""
+        said = []
+        for part in self.parts or (self,):
+            titles = [part.title] if part.title else []
+            said += [*(f"# {title}" for title in titles), *part.lines, *(f"# {remark}" for remark in part.remarks)]
+        return "".join(f"{line}\n" for line in chained(said, self.optional))
+
+
+def chained(lines: Sequence[str], optional: int = 0) -> list[str]:
+    """Lines for a shell, comments among them, of which each runs only if the one before worked: pasted or in a file.
+    The first `optional` commands may fail."""
+    commands = [number for number, line in enumerate(lines) if not line.startswith("#")]
+    return [f"{line} &&" if number in commands[optional:-1] else line for number, line in enumerate(lines)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ..declarations import listed
 from ..deploy import Deployment, Undeployable
 from ..goals import Goal
 from ..page import Page, Section, Table
@@ -89,8 +90,7 @@ def _deploy(
     named = NAMED[system or "linux"]
     for label in recommended:
         if values := chosen(label):
-            listed = ", ".join(f"{key} = {value}" for key, value in values.items())
-            words.append(f"{label}, chosen for the link: {listed}.")
+            words.append(f"{label}, chosen for the link: {listed(values)}.")
         try:
             texts.append((f"{label}, on {named}, as root", deployment(label).text().rstrip("\n")))
         except Undeployable as error:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _core, scenario
-from ..declarations import declarations
+from ..declarations import declarations, listed
 from ..design.footing import footing
 from ..quantities import in_base_unit, toml_text
 from ..traffic.groups import TALK_DSCP, Traffic, typical_rtt_ns
@@ -61,7 +61,7 @@ def completed(file: str, sets: Sets, shapers: Sets) -> tuple[list[tuple[str, str
     traffic = Traffic(scenario.resolve(file, within))
     choice, down, up = fitted(text, name, within, traffic, Choice(discipline, discipline))
     said = [
-        f"chosen for the {way}: {', '.join(f'{key} = {value}' for key, value in values.items())}"
+        f"chosen for the {way}: {listed(values)}"
         for way, values in (("link" if up is None else "download", down), ("upload", up))
         if values
     ]

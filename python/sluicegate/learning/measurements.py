@@ -192,7 +192,7 @@ def _read(path: Path, name: str) -> Found:
                 raise _core.ScenarioError(f"{path}: {why}") from None
         if text.lstrip()[:1] in ("{", "["):
             raise _core.ScenarioError(
-                f"{path}: is truncated or damaged JSON: line {error.lineno}, {error.msg}"
+                f"{path}: is JSON that is cut or damaged, at line {error.lineno}: measure again"
             ) from None
         raise _core.ScenarioError(
             f"{path}: is no capture, and no result of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc or networkQuality -c"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..traffic.paths import REVERSE
 from .model import Unknown
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ def answers(
     return lines
 
 
-def half_measured(found: list[Unknown]) -> str:
-    """What is said of today's latency where one limit stands for two buffers that were measured; else nothing."""
+def each_way(found: list[Unknown]) -> list[tuple[str, str]]:
+    """The overrides that give each direction its own buffer, where one limit stands for two that were measured."""
     for each in found:
         if two := MEASURED_BOTH.search(each.why):
-            return (f"Today's is with {max(two.groups(), key=float)} ms of buffer in both directions; you measured "
-                    f"{two['down']} ms down and {two['up']} ms up.")  # fmt: skip
-    return ""
+            own = f"network.{REVERSE}.queue"
+            up = (f"{own}.discipline", "drop_tail"), (f"{own}.limit", f"{two['up']} ms")
+            return [(each.key, f"{two['down']} ms"), *up]
+    return []

@@ -56,6 +56,12 @@ class Comparison(Protocol):
 MOST_GROUPS = 12
 """Of more groups the first are drawn."""
 
+INTERVALS = "95 % interval of the mean over seeds"
+"""What bars with caps are."""
+
+FILLS = ("#D1D5DB", "#9CA3AF", "#6B7280")
+"""Of bars: colours are those of disciplines."""
+
 
 @plot.drawing
 def groups(comparison: Comparison) -> Figure:
@@ -66,7 +72,7 @@ def groups(comparison: Comparison) -> Figure:
     grid = figure.subplots(len(names), 3, squeeze=False)
     looks = styles(comparison.names)
     for row, name in zip(grid, names, strict=True):
-        unit, factor = comparison.rate_unit(f"{name}_throughput_bps")
+        unit, factor = _rate_axis(comparison, [name])
         row[0].set_title(name)
         plain = plot.Style("mean", plot.BLUE, "-", "o")
         _dots(row[0], comparison, f"{name}_throughput_bps", factor, replace(plain, label=""), 0.0)
@@ -80,7 +86,7 @@ def groups(comparison: Comparison) -> Figure:
             axes.set_xlabel(what)
             (_of_delays if axes is row[2] else _from_zero)(axes)
             _name_rows(axes, comparison.disciplines if axes is row[0] else [""] * len(looks))
-    plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND)
+    plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND, bars=INTERVALS)
     return figure
 
 
@@ -102,7 +108,7 @@ def delays(comparison: Comparison) -> Figure:
         axes.set_ylabel("packets within it (%)")
     for axes in grid[len(names) :]:
         axes.set_axis_off()
-    plot.legend(figure, list(grid), columns=LEGEND)
+    plot.legend(figure, list(grid), columns=LEGEND, bars=INTERVALS)
     return figure
 
 
@@ -132,8 +138,8 @@ def throughput(comparison: Comparison) -> Figure:
     """Throughput by group of flows, and Jain's index, for each discipline."""
     figure, (left, right) = _side_by_side(comparison, (1.7, 1))
     labels = comparison.disciplines
-    unit, factor = comparison.rate_unit()
     names = comparison.groups[:MOST_GROUPS]
+    unit, factor = _rate_axis(comparison, names)
     for index, name in enumerate(names):
         _dots(left, comparison, f"{name}_throughput_bps", factor, group_style(name, names), _offset(index, len(names)))
     left.set_xlabel(f"throughput by group ({unit})")
@@ -144,7 +150,7 @@ def throughput(comparison: Comparison) -> Figure:
     right.set_xlabel("Jain's index (1: all flows equal)")
     right.set_xlim(-0.02, max(1.04, right.get_xlim()[1]))
     _name_rows(left, labels)
-    plot.legend(figure, [left, right], columns=LEGEND)
+    plot.legend(figure, [left, right], columns=LEGEND, bars=INTERVALS)
     return figure
 
 
@@ -152,7 +158,7 @@ def throughput(comparison: Comparison) -> Figure:
 def links(comparison: Comparison) -> Figure:
     """For each link and discipline, drops by reason, queueing delay, and what that delay buys in utilisation."""
     count, disciplines = len(comparison.links), len(comparison.disciplines)
-    entries = disciplines + len(comparison.drop_reasons) + comparison.marks + 2
+    entries = disciplines + len(comparison.drop_reasons) + comparison.marks + 3
     height = count * max(2.9, 1.1 + 0.45 * disciplines) + 0.3 + 0.22 * math.ceil(entries / LEGEND)
     figure = Figure(figsize=(10.4, height), layout="constrained")
     grid = figure.subplots(count, 3, squeeze=False, width_ratios=(1.1, 1.1, 1))
@@ -165,7 +171,7 @@ def links(comparison: Comparison) -> Figure:
         _price(row[2], comparison, before)
         _name_rows(row[0], comparison.disciplines)
         _name_rows(row[1], [""] * disciplines)
-    plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND)
+    plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND, bars=INTERVALS)
     return figure
 
 
@@ -173,14 +179,13 @@ def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
     """Bars of the drops by reason, one behind the other, and the interval of the whole; marks beside them, if any."""
     rows = np.arange(len(comparison.disciplines), dtype=float)
     left = np.zeros(len(rows))
-    fills = (plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN, plot.YELLOW, plot.BLUE, plot.VERMILION, plot.GREY)
     losses = {f"drops_{reason}_ratio": f"drops: {reason}" for reason in comparison.drop_reasons}
     if comparison.loses:
         losses["lost_ratio"] = "lost on the wire"
     for index, (name, label) in enumerate(losses.items()):
         means = 100 * np.nan_to_num(_values(comparison, before + name, "mean"))
-        hatch = ("", "//", "..", "xx")[index // len(fills) % 4]
-        axes.barh(rows, means, 0.6, left, color=fills[index % len(fills)], hatch=hatch, edgecolor="white",
+        hatch = ("", "//", "..", "xx")[index // len(FILLS) % 4]
+        axes.barh(rows, means, 0.6, left, color=FILLS[index % len(FILLS)], hatch=hatch, edgecolor="white",
                   linewidth=0.5, label=label)  # fmt: skip
         left += means
     total = 100 * _values(comparison, f"{before}loss_ratio", "mean")
@@ -268,6 +273,12 @@ def _of_delays(axes: Axes) -> None:
     found = [float(x) for line in means for x in np.atleast_1d(line.get_xdata()) if x > 0]
     if not plot.by_decades(axes, min(found, default=0.0)):
         _from_zero(axes)
+
+
+def _rate_axis(comparison: Comparison, names: Sequence[str]) -> tuple[str, float]:
+    """The unit of throughputs of these groups, and its factor."""
+    means = [_values(comparison, f"{name}_throughput_bps", "mean") for name in names]
+    return plot.rate_axis(float(np.nanmax(means, initial=0.0)))
 
 
 def _reach(comparison: Comparison, metric: str) -> Values:

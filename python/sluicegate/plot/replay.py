@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..quantities import rate_unit
 from . import style as plot
 from .comparison import styles
 from .run import PERCENTILES, name_rows, stacked_drops
@@ -28,7 +27,7 @@ def rows(table: pl.DataFrame, labels: Sequence[str]) -> Figure:
     rate, delay, drops = figure.subplots(1, 3, width_ratios=(1, 1.15, 1.15))
     places = np.arange(table.height, dtype=float)
     sent = throughput(table)
-    unit, factor = rate_unit(float(sent.max(initial=0.0)))
+    unit, factor = plot.rate_axis(float(sent.max(initial=0.0)))
     rate.barh(places, factor * sent, 0.6, color=plot.BLUE)
     rate.set_xlabel(f"throughput ({unit})")
     rate.grid(False, axis="y")

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..goals.measures import reasons
-from ..quantities import rate_unit
 from . import style as plot
 from .comparison import MOST_GROUPS, group_style
 
@@ -37,8 +36,8 @@ PERCENTILES = (("p50", "median", plot.BLACK, "o"), ("p95", "95th percentile", pl
 
 
 @plot.drawing
-def figure(tables: Tables) -> Figure:
-    """All panels that the run has rows for."""
+def figure(tables: Tables, warmup_s: float = 0.0) -> Figure:
+    """All panels that the run has rows for. `warmup_s`: what other panels leave out of the time is shaded."""
     shown = panels(tables)
     rows = -(-len(shown) // 2)
     made = Figure(figsize=(10.4, 3.4 * rows + _extra(tables)), layout="constrained")
@@ -46,20 +45,22 @@ def figure(tables: Tables) -> Figure:
     for axes, (title, draw) in zip(grid, shown.items(), strict=False):
         draw(axes, tables)
         axes.set_title(title)
-        _legend(axes)
+        _shade(axes, title, warmup_s)
+        _legend(axes, above=title.endswith("over time"))
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     return made
 
 
 @plot.drawing
-def alone(tables: Tables, title: str) -> Figure:
-    """The panel of that title by itself."""
+def alone(tables: Tables, title: str, warmup_s: float = 0.0) -> Figure:
+    """The panel of that title by itself. `warmup_s`: as for `figure`."""
     rows = title in ROWS
     made = Figure(figsize=(10.0, 1.3 + 0.45 * min(MOST_GROUPS, tables["groups"].height) if rows else 3.2),
                   layout="constrained")  # fmt: skip
     axes = made.subplots()
     panels(tables)[title](axes, tables)
+    _shade(axes, title, warmup_s)
     handles, _ = axes.get_legend_handles_labels()
     if handles:
         plot.legend(made, [axes])
@@ -91,7 +92,7 @@ def throughput(axes: Axes, tables: Tables) -> None:
     """Each group's throughput over time: the sum of its flows'."""
     names = tables["groups"]["name"].to_list()[:MOST_GROUPS]
     sums = tables["flow_series"].group_by("name", "time_s").agg(_column("throughput_bps").sum()).sort("name", "time_s")
-    unit, factor = rate_unit(sums["throughput_bps"].max())  # type: ignore[arg-type]
+    unit, factor = plot.rate_axis(sums["throughput_bps"].max())  # type: ignore[arg-type]
     for name in names:
         part = sums.filter(name=name)
         style = group_style(name, names)
@@ -190,7 +191,8 @@ def stacked_drops(axes: Axes, table: pl.DataFrame, labels: Sequence[str]) -> Non
     if not left.any():
         axes.text(0.5, 0.5, "no packet was lost", transform=axes.transAxes, ha="center", va="center",
                   color=plot.GREY)  # fmt: skip
-    axes.set_xlabel("lost, by reason (% of arrivals)")
+    marked = ", or marked" if table["marked_packets"].sum() else ""
+    axes.set_xlabel(f"lost, by reason{marked} (% of arrivals)")
     axes.grid(False, axis="y")
     name_rows(axes, labels)
 
@@ -207,10 +209,21 @@ def _over_time(axes: Axes, table: pl.DataFrame) -> None:
     axes.set_xlim(0, float(table["time_s"].max() or 1.0))  # type: ignore[arg-type]
 
 
-def _legend(axes: Axes) -> None:
+def _shade(axes: Axes, title: str, warmup_s: float) -> None:
+    """Shade the warm-up of a panel over time."""
+    if warmup_s and title.endswith("over time"):
+        axes.axvspan(0, warmup_s, color=plot.GREY, alpha=0.12, linewidth=0, zorder=0, label="warm-up, not measured")
+
+
+def _legend(axes: Axes, above: bool) -> None:
+    """A legend in the panel; `above`: above what is drawn, which may fill it."""
     handles, _ = axes.get_legend_handles_labels()
     if handles:
-        axes.legend(fontsize=8.5, loc="best", framealpha=0.8, frameon=True, edgecolor="none")
+        rows = -(-len(handles) // 2)
+        if above:
+            axes.set_ylim(top=axes.get_ylim()[1] / (1 - 0.08 * min(rows, 8)))
+        axes.legend(fontsize=8.5, loc="upper right" if above else "best", ncols=2 if above else 1, framealpha=0.8,
+                    frameon=True, edgecolor="none")  # fmt: skip
 
 
 def _extra(tables: Tables) -> float:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
@@ -251,10 +251,20 @@ def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> No
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend(figure: Figure, axes: Sequence[Axes], *, columns: int = 5) -> None:
-    """One legend for the whole figure, above it, each label once."""
-    entries: dict[str, Artist] = {}
+def rate_axis(largest: float) -> tuple[str, float]:
+    """The unit of an axis of rates up to `largest` bit/s, and its factor: ticks have at most four digits."""
+    return ("Mbit/s", 1e-6) if largest >= 1e7 else ("kbit/s", 1e-3)
+
+
+def legend(figure: Figure, axes: Sequence[Axes], *, columns: int = 5, bars: str = "") -> None:
+    """One legend for the whole figure, above it, each label once. `bars`: what bars with caps are, if there are any."""
+    entries: dict[str, Any] = {}
     for each in axes:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    drawn = (each for one in axes for each in one.containers if isinstance(each, ErrorbarContainer))
+    if bars and any(lines.get_segments() for each in drawn for lines in each.lines[2]):
+        entries[bars] = Figure().subplots().errorbar([0], [0], xerr=[1], fmt="none", ecolor=GREY, capsize=3)
+    if not entries:
+        return
     figure.legend(entries.values(), entries, loc="outside upper center", ncols=min(columns, len(entries)))

@@ -10,16 +10,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..quantities import rate_unit
 from ..stats import interval
 from . import style as plot
-from .comparison import MOST_GROUPS
+from .comparison import INTERVALS, MOST_GROUPS
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_TICKS = 7
-"""Of more values some have a label: more would not fit side by side."""
+ROOM = 30
+"""Characters of labels that fit side by side below a panel: of more values some have one."""
 
 MOST_LINES = 8
 """Of more combinations of what is swept besides the first axis, the first are drawn."""
@@ -40,10 +39,10 @@ def figure(groups: pl.DataFrame, links: pl.DataFrame, columns: Sequence[str]) ->
     `columns`, a line for each combination of the others."""
     names = groups["name"].unique(maintain_order=True).to_list()[:MOST_GROUPS]
     places = links["link"].unique(maintain_order=True).to_list()[:MOST_GROUPS]
-    unit, factor = rate_unit(groups["throughput_bps"].max())  # type: ignore[arg-type]
+    unit, factor = plot.rate_axis(groups["throughput_bps"].max())  # type: ignore[arg-type]
     of_groups = (("throughput_bps", f"throughput ({unit})", factor), ("loss_ratio", "loss (% of packets)", 100.0),
                  ("delay_p99_ns", "one-way delay, p99 (ms)", 1e-6))  # fmt: skip
-    of_links = (("utilisation", "utilisation (%)", 100.0), ("queue_packets_mean", "packets in the queue", 1.0),
+    of_links = (("utilisation", "utilisation (%)", 100.0), ("queue_packets_mean", "packets in the queue, mean", 1.0),
                 ("queueing_delay_p99_ns", "queueing delay, p99 (ms)", 1e-6))  # fmt: skip
     rows: list[tuple[str, pl.DataFrame, Columns]] = [(name, groups.filter(name=name), of_groups) for name in names]
     rows += [(f"link {name}", links.filter(link=name), of_links) for name in places]
@@ -56,8 +55,7 @@ def figure(groups: pl.DataFrame, links: pl.DataFrame, columns: Sequence[str]) ->
             axes.set_ylabel(words)
             axes.set_xlabel(_axis(table, columns[0])[0])
             axes.set_ylim(bottom=0)
-    if len(columns) > 1:
-        plot.legend(made, [grid[0][0]], columns=4)
+    plot.legend(made, list(grid.flatten()), columns=4, bars=INTERVALS)
     return made
 
 
@@ -86,13 +84,13 @@ def _lines(axes: Axes, table: pl.DataFrame, columns: Sequence[str], name: str, f
         axes.set_xticks(range(len(values)), [str(value) for value in values], rotation=20 if len(values) > 3 else 0)
         axes.set_xlim(-0.5, len(values) - 0.5)
     elif min(values) > 0 and max(values) / min(values) > LONG_RANGE:
-        every = math.ceil(len(values) / MOST_TICKS)
+        every = math.ceil(sum(len(f"{scale * value:.3g} ") for value in values) / ROOM)
         plot.log_axis(axes, "x", [scale * value for value in sorted(values)[::every]])
 
 
 def _axis(table: pl.DataFrame, column: str) -> tuple[str, float]:
     """What an axis is called, unit included, and the factor to that unit."""
     if column.endswith("_bps"):
-        unit, factor = rate_unit(table[column].max())  # type: ignore[arg-type]
+        unit, factor = plot.rate_axis(table[column].max())  # type: ignore[arg-type]
         return f"{column.removesuffix('_bps')} ({unit})", factor
     return (f"{column.removesuffix('_ns')} (ms)", 1e-6) if column.endswith("_ns") else (column, 1.0)

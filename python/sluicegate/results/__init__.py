@@ -203,8 +203,9 @@ class Run(Results):
     def plot(self) -> Figure:
         """Throughput of each group and the queue over time, the distribution of delays, and drops by reason."""
         from ..plot import run
+        from ..quantities import in_base_unit
 
-        return run.figure(self.tables)
+        return run.figure(self.tables, in_base_unit(self.summary["scenario"]["run"]["warmup"]) / 1e9)
 
     def html(self) -> str:
         """The page of the run: groups, links, figures, flows, scenario."""

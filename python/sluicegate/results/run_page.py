@@ -9,7 +9,7 @@ import tomli_w
 
 from ..goals import measures
 from ..page import Page, Section, Table
-from ..quantities import rate_digits, rate_unit, users_text
+from ..quantities import in_base_unit, rate_digits, rate_unit, users_text
 from ..traffic import paths
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
     about, totals = summary["scenario"], summary["totals"]
     file = summary["scenario_file"]
     groups_, links_ = tables["groups"], tables["links"]
+    warmup_s = in_base_unit(about["run"]["warmup"]) / 1e9
     sections = [
         Section("groups", "Groups of flows", "Over the measured window.", tables=[("", groups(groups_))]),
         Section("links", "Links", "Over the measured window.", tables=[("", links(links_, varying(about)))]),
@@ -59,7 +60,8 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
         more = [("", reasons(groups_, groups_["name"].to_list(), "group"))] if title == "Drops by reason" else []
         more = [each for each in more if each[1].rows]
         id_ = title.lower().replace(" ", "-")
-        sections.append(Section(id_, title, CAPTIONS[title], figure=figures.alone(tables, title), tables=more))
+        drawn = figures.alone(tables, title, warmup_s)
+        sections.append(Section(id_, title, CAPTIONS[title], figure=drawn, tables=more))
     for link in tables["positions"]["link"].unique(maintain_order=True).to_list():
         words = (
             "The flow at each position, sample by sample, in a loop. The head is at the top left; at most "

@@ -262,7 +262,7 @@ impl<R: Read> Capture<R> {
         }
         let start = self.buffer.rest();
         if start.is_empty() {
-            return not("is empty: not a capture");
+            return not("is empty: record it again");
         }
         for (magic, name, tool) in COMPRESSED {
             if start.starts_with(magic) {
