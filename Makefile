@@ -46,8 +46,6 @@ OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print 
 # Tests in Python wait for processes, and those with real packets for the time to pass. Rust's are compiled and run in what is left of it.
 tests: setup
 	@tools/chromium >/dev/null
-	$(BIN)/python tools/generate.py --check
-	$(BIN)/python tools/reference.py --check
 	@mkdir -p out; log=out/tests-rust.log; \
 	nice cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
 	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \
