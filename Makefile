@@ -15,7 +15,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-gate bench-peers bench-live captures ns2 fuzz bpf kernel generate coverage lock clean prerequisites
 
@@ -46,8 +46,6 @@ OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print 
 # Tests in Python wait for processes, and those with real packets for the time to pass. Rust's are compiled and run in what is left of it.
 tests: setup
 	@tools/chromium >/dev/null
-	$(BIN)/python tools/generate.py --check
-	$(BIN)/python tools/reference.py --check
 	@mkdir -p out; log=out/tests-rust.log; \
 	nice cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
 	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \

@@ -79,12 +79,13 @@ seed = 5
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 SLOWEST = (
-    "test_manual", "test_dcn2004", "test_bridge_packets", "test_testbed", "test_sweep_cluster", "test_learn_traffic",
-    "test_learn", "test_choke1999", "test_evaluate", "test_ns2", "test_ns2_aqm", "test_ns2_shares", "test_sweep",
-    "test_real_oracles", "test_shell_packets", "test_deploy", "test_export", "test_sweep_ended", "test_red1993",
-    "test_disciplines_page", "test_envelope_measured", "test_congestion_suite", "test_replay", "test_compare",
-    "test_calling", "test_result_objects", "test_recommend", "test_margin", "test_determinism", "test_sweep_store",
-    "test_sweep_axes", "test_reference", "test_generated", "test_errors",
+    "test_manual", "test_dcn2004", "test_bridge_packets", "test_testbed", "test_real_oracles", "test_shell_packets",
+    "test_evaluate", "test_envelope_measured", "test_choke1999", "test_learn_traffic", "test_margin", "test_ns2_shares",
+    "test_interrupt", "test_learn", "test_result_objects", "test_sweep_cluster", "test_dcn2004_live",
+    "test_disciplines_page", "test_envelope", "test_choke2004", "test_replay_tshark", "test_recommend", "test_export",
+    "test_calling", "test_theory_choke", "test_sweep", "test_theory_choke_use", "test_congestion_suite",
+    "test_reference", "test_determinism", "test_evaluate_scenarios", "test_generated", "test_compare", "test_red1993",
+    "test_replay", "test_errors",
 )  # fmt: skip
 """Files that take longest: they come first, so that no worker has one of them alone at the end."""
 

@@ -1,4 +1,4 @@
-"""Throughput, losses and queue against ns-2 where it is installed, on dumbbells with everything set on both sides.
+"""Throughput and losses against what `make ns2` has recorded, on dumbbells with everything set on both sides.
 
 Acknowledgement by acknowledgement the hosts are compared in crates/netsim/tests/ns2_traces.rs; here many flows share a
 queue. The two draw different random numbers, so means over seeds are compared.
@@ -6,55 +6,24 @@ queue. The two draw different random numbers, so means over seeds are compared.
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import fmean
 
 import pytest
-from ns2_runs import counted, installed
 
 import sluicegate as sg
-
-pytestmark = installed
+from ns2_numbers import recorded
 
 SEEDS = range(1, 6)
 AGENTS = {"tahoe": "TCP", "reno": "TCP/Reno", "newreno": "TCP/Newreno", "sack": "TCP/Sack1"}
-FLOWS = """
-for {{set i 0}} {{$i < {flows}}} {{incr i}} {{
-  set tcp [new Agent/{agent}]
-  $tcp set ecn_ {ecn}
-  set sink [new Agent/{sink}]
-  {delay}
-  transfer $tcp $sink
-}}
-"""
-RED = """
-$q set thresh_ 5
-$q set maxthresh_ 15
-$q set q_weight_ 0.002
-$q set linterm_ 50
-$q set wait_ false
-$q set gentle_ false
-$q set bytes_ false
-$q set queue_in_bytes_ false
-$q set mean_pktsize_ 1000
-$q set adaptive_ 0
-$q set setbit_ {ecn}
-"""
 
 
 def ns2(
-    folder: Path, algorithm: str, flows: int, limit: int, red: bool, delayed: bool, seed: int, *, ecn: bool = False
-) -> tuple[float, float]:
-    """Throughput in Mbit/s and the share of packets dropped, from 20 to 120 s."""
+    algorithm: str, flows: int, limit: int, red: bool, delayed: bool, *, ecn: bool = False
+) -> list[tuple[float, float]]:
+    """Throughput in Mbit/s and the share of packets dropped, from 20 to 120 s, of each seed's run."""
     sink = "TCPSink" + ("/Sack1" if algorithm == "sack" else "") + ("/DelAck" if delayed else "")
-    departed, dropped, arrived = counted(
-        folder, seed=seed, mbps=1.5, kind="RED" if red else "DropTail", limit=limit,
-        lines=RED.format(ecn=str(ecn).lower()) if red else "",
-        flows=FLOWS.format(flows=flows, ecn=int(ecn), agent=AGENTS[algorithm], sink=sink,
-                           delay="$sink set interval_ 100ms" if delayed else ""),
-        counted="[$mon set bdepartures_] [$mon set pdrops_] [$mon set parrivals_]", begin=20.0, end=120.0,
-    )  # fmt: skip
-    return departed * 8 / 100e6, dropped / arrived
+    case = f"{AGENTS[algorithm]} {sink} {flows} {'RED' if red else 'DropTail'} {limit} {int(ecn)}"
+    return [(run["bytes"] * 8 / 100e6, run["drops"] / run["arrivals"]) for run in recorded("dumbbell", case)]
 
 
 def ours(
@@ -98,10 +67,8 @@ def ours(
         "4 flows, delayed ACKs",
     ],
 )
-def test_throughput_is_that_of_ns2(
-    tmp_path: Path, algorithm: str, flows: int, limit: int, red: bool, delayed: bool
-) -> None:
-    theirs = [ns2(tmp_path, algorithm, flows, limit, red, delayed, seed) for seed in SEEDS]
+def test_throughput_is_that_of_ns2(algorithm: str, flows: int, limit: int, red: bool, delayed: bool) -> None:
+    theirs = ns2(algorithm, flows, limit, red, delayed)
     mine = [ours(algorithm, flows, limit, red, delayed, seed) for seed in SEEDS]
     throughput, loss = ([fmean(run[k] for run in runs) for runs in (mine, theirs)] for k in (0, 1))
     # The window's sawtooth is the same on both sides, packet by packet; starts, clocks and RED's draws are not. Means
@@ -112,8 +79,8 @@ def test_throughput_is_that_of_ns2(
 
 
 @pytest.mark.parametrize("flows", [1, 2, 4])
-def test_throughput_with_marks_is_that_of_ns2(tmp_path: Path, flows: int) -> None:
-    theirs = [ns2(tmp_path, "newreno", flows, 50, True, False, seed, ecn=True) for seed in SEEDS]
+def test_throughput_with_marks_is_that_of_ns2(flows: int) -> None:
+    theirs = ns2("newreno", flows, 50, True, False, ecn=True)
     mine = [ours("newreno", flows, 50, True, False, seed, ecn=True) for seed in SEEDS]
     # Marks alone steer the window, so almost nothing is dropped on either side; throughput as above.
     assert fmean(run[0] for run in mine) == pytest.approx(fmean(run[0] for run in theirs), rel=0.01)

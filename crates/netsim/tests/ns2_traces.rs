@@ -52,13 +52,14 @@ const LOSSES: [&[u64]; 14] = [
 
 /// Runs each case here and there.
 fn agree(cases: impl IntoIterator<Item = Case>) {
+    let cases: Vec<Case> = cases.into_iter().collect();
+    let Some(theirs) = theirs(&cases) else {
+        println!("ns-2 is not installed: nothing compared");
+        return;
+    };
     let mut failed = Vec::new();
-    for case in cases {
-        let Some(theirs) = theirs(&case) else {
-            println!("ns-2 is not installed: nothing compared");
-            return;
-        };
-        if let Some(where_) = difference(&ours(&case).acks, &theirs.0, TOLERANCE) {
+    for (case, theirs) in cases.iter().zip(theirs) {
+        if let Some(where_) = difference(&ours(case).acks, &theirs.0, TOLERANCE) {
             failed.push(format!("{case:?}: {where_}"));
         }
     }
@@ -163,24 +164,23 @@ fn lost_openings() {
 /// duplicate and partial acknowledgements bring, except Tahoe's. Each packet is the same as in ns-2, and waits or does not.
 #[test]
 fn what_ns2_sends_at_once_does_not_wait_for_the_host() {
-    for scheme in BUT_VEGAS {
-        for window in [20, 100] {
-            for lost in LOSSES {
-                // Shorter than what two acknowledgements are apart, so that the two random numbers need not be the same.
-                let send_jitter = Span::from_millis(5);
-                let case = Case { send_jitter, ..patient(scheme, window, lost) };
-                let Some((_, theirs)) = theirs(&case) else {
-                    println!("ns-2 is not installed: nothing compared");
-                    return;
-                };
-                let mine = ours(&case).sends;
-                let both = mine.len().min(theirs.len());
-                let at = (0..both).find(|&at| mine[at] != theirs[at]);
-                let around =
-                    |sends: &[(u64, bool)]| at.map(|at| sends[at.saturating_sub(3)..(at + 3).min(both)].to_vec());
-                assert_eq!(around(&mine), around(&theirs), "{case:?}, packet {at:?}");
-            }
-        }
+    // Shorter than what two acknowledgements are apart, so that the two random numbers need not be the same.
+    let send_jitter = Span::from_millis(5);
+    let every = |window| {
+        let of = move |scheme| LOSSES.map(|lost| Case { send_jitter, ..patient(scheme, window, lost) });
+        BUT_VEGAS.into_iter().flat_map(of)
+    };
+    let cases: Vec<Case> = [20, 100].into_iter().flat_map(every).collect();
+    let Some(theirs) = theirs(&cases) else {
+        println!("ns-2 is not installed: nothing compared");
+        return;
+    };
+    for (case, (_, theirs)) in cases.iter().zip(theirs) {
+        let mine = ours(case).sends;
+        let both = mine.len().min(theirs.len());
+        let at = (0..both).find(|&at| mine[at] != theirs[at]);
+        let around = |sends: &[(u64, bool)]| at.map(|at| sends[at.saturating_sub(3)..(at + 3).min(both)].to_vec());
+        assert_eq!(around(&mine), around(&theirs), "{case:?}, packet {at:?}");
     }
 }
 

@@ -107,6 +107,10 @@ impl Fq {
         all
     }
 
+    fn qlen(&self) -> usize {
+        self.internal.len() + self.flows.values().map(|flow| flow.packets.len()).sum::<usize>()
+    }
+
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
@@ -126,7 +130,7 @@ impl Fq {
             self.counts.band_drops += 1;
             return false;
         }
-        let qlen = self.queued().len();
+        let qlen = self.qlen();
         let inactive = self.flows.values().filter(|flow| flow.packets.is_empty()).count();
         let only_throttled = self.flows.len() == inactive + self.delayed.len();
         let none_due = self.time_next_delayed_flow().is_none_or(|time| time > now);
@@ -187,7 +191,7 @@ impl Fq {
 
     /// The link asks for a packet.
     pub fn dequeue(&mut self, now: u64) -> Option<TestPacket> {
-        if self.queued().is_empty() {
+        if self.qlen() == 0 {
             return None;
         }
         if !self.internal.is_empty() {

@@ -323,7 +323,7 @@ impl Wheel {
     fn next_filled(&self, start: u64) -> u64 {
         // The number of bit 0 of the word, and its bits; the last word is the first again, for the bits before the start.
         let (mut first, mut skip) = (start - start % 64, start % 64);
-        for _ in 0..=self.wheel.len() {
+        for _ in 0..self.wheel.len() + 1 {
             let bits = self.wheel[((first & self.mask) / 64) as usize].filled >> skip << skip;
             if bits != 0 {
                 return first + u64::from(bits.trailing_zeros());

@@ -146,8 +146,8 @@ pub fn ours(case: &Case) -> Outcome {
 }
 
 /// The seed with which our clock's phase comes nearest to ns-2's: a timeout can come, or not, by that. ns-2 draws the
-/// phase, in nanoseconds here, at each reset of an agent: twice until a run begins, for Vegas three times. These are its
-/// second and third number from the seed that [`ns2`] sets.
+/// phase, in nanoseconds here, at each reset of an agent, of which [`transfer`] makes two, and for Vegas three. These are its
+/// second and third number from the seed that it sets.
 fn clock(algorithm: Algorithm) -> u64 {
     static SEEDS: [OnceLock<u64>; 2] = [OnceLock::new(), OnceLock::new()];
     let vegas = usize::from(algorithm == Algorithm::Vegas);
@@ -156,31 +156,25 @@ fn clock(algorithm: Algorithm) -> u64 {
     *SEEDS[vegas].get_or_init(|| (1..200_000).min_by_key(away).unwrap())
 }
 
-/// The transfer in ns-2, or none where it is not installed.
-pub fn ns2(case: &Case) -> Option<(Acks, Sends)> {
+/// How many transfers one run of ns-2 makes, side by side: starting it takes as long as some of them.
+const AT_ONCE: usize = 12;
+
+/// The transfers in ns-2, or none where it is not installed.
+pub fn ns2(cases: &[Case]) -> Option<Vec<(Acks, Sends)>> {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     if !INSTALLED.get_or_init(|| Command::new("ns").arg("/dev/null").output().is_ok()) {
         return None;
     }
-    let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-    let (agent, sack) = match case.algorithm {
-        Algorithm::Tahoe => ("TCP", ""),
-        Algorithm::Reno => ("TCP/Reno", ""),
-        Algorithm::NewReno => ("TCP/Newreno", ""),
-        Algorithm::Vegas => ("TCP/Vegas", ""),
-        _ => ("TCP/Sack1", "/Sack1"),
-    };
-    // Vegas has an output of its own, which adds no header to the packet and opens with data, packet 0.
-    let (bytes, opening) = if case.algorithm == Algorithm::Vegas { (1000, 0) } else { (960, 1) };
+    Some(cases.chunks(AT_ONCE).flat_map(side_by_side).collect())
+}
+
+/// Transfers that share nothing: each has nodes and links of its own, and begins with the same random numbers.
+fn side_by_side(cases: &[Case]) -> Vec<(Acks, Sends)> {
+    let transfers: String = cases.iter().enumerate().map(|(at, case)| transfer(at, case)).collect();
+    let end = cases.iter().map(|case| case.seconds).max().expect("a case");
     let script = format!(
         r#"
 set ns [new Simulator]
-set a [$ns node]
-set b [$ns node]
-$ns simplex-link $a $b 1Mb 50.137ms DropTail
-$ns simplex-link $b $a 1Mb 50.137ms DropTail
-$ns queue-limit $a $b 1000
-$ns queue-limit $b $a 1000
 proc errors {{from to mark list}} {{
   global ns
   set errors [new ErrorModel/List]
@@ -188,37 +182,10 @@ proc errors {{from to mark list}} {{
   $errors set markecn_ $mark
   $ns lossmodel $errors $from $to
 }}
-errors $a $b 1 {{{marks}}}
-errors $a $b 0 {{{losses}}}
-errors $b $a 0 {{{ack_losses}}}
-$defaultRNG seed 7
-set tcp [new Agent/{agent}]
-$tcp set window_ {window}
-$tcp set packetSize_ {bytes}
-$tcp set ecn_ {ecn}
-$tcp set overhead_ {send_jitter}
-$tcp set minrto_ {min_rto}
-set sink [new Agent/TCPSink{sack}{delayed}]
-$ns attach-agent $a $tcp
-$ns attach-agent $b $sink
-$ns connect $tcp $sink
-set ftp [new Application/FTP]
-$ftp attach-agent $tcp
-$ns trace-queue $b $a stdout
-$ns trace-queue $a $b stdout
-$ns at 0.0 "$ftp start"
-$ns at {seconds} "exit 0"
+{transfers}
+$ns at {end} "exit 0"
 $ns run
-"#,
-        marks = list(case.marks.as_deref().unwrap_or_default()),
-        losses = list(&case.losses),
-        ack_losses = list(&case.ack_losses),
-        window = case.window,
-        ecn = case.marks.is_some(),
-        send_jitter = case.send_jitter.as_secs(),
-        min_rto = case.min_rto.as_secs(),
-        delayed = if case.delayed { "/DelAck" } else { "" },
-        seconds = case.seconds,
+"#
     );
     static RUN: Mutex<u32> = Mutex::new(0);
     let number = {
@@ -231,23 +198,88 @@ $ns run
     let output = Command::new("ns").arg(&path).output().unwrap();
     std::fs::remove_file(&path).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let (mut acks, mut sends, mut heard) = (Acks::new(), Sends::new(), "");
+    let mut found = vec![(Acks::new(), Sends::new()); cases.len()];
+    let mut heard = vec![""; cases.len()];
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
+        let (time, node): (f64, usize) = (words[1].parse().unwrap(), words[2].parse().unwrap());
+        // The nodes of the first are 0 and 1.
+        let at = node / 2;
+        if time > cases[at].seconds as f64 {
+            continue;
+        }
+        let (acks, sends) = &mut found[at];
+        let opening = opening(cases[at].algorithm);
         match (words[0], words[4], words[10].parse::<i64>()) {
             // An acknowledgement there names the last packet that it covers; the SYN is packet 0.
-            ("+", "ack", Ok(last)) if last + 1 >= opening => {
-                acks.push((words[1].parse().unwrap(), (last + 1 - opening) as u64));
-            }
-            ("r", "ack", _) => heard = words[1],
+            ("+", "ack", Ok(last)) if last + 1 >= opening => acks.push((time, (last + 1 - opening) as u64)),
+            ("r", "ack", _) => heard[at] = words[1],
             ("+", "tcp", Ok(packet)) if packet >= opening => {
-                sends.push(((packet + 1 - opening) as u64, words[1] == heard));
+                sends.push(((packet + 1 - opening) as u64, words[1] == heard[at]));
             }
             _ => {}
         }
     }
-    assert!(!acks.is_empty(), "ns-2 said: {text} {}", String::from_utf8_lossy(&output.stderr));
-    Some((acks, sends))
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(found.iter().all(|(acks, _)| !acks.is_empty()), "ns-2 said: {said}");
+    found
+}
+
+/// The number of the first packet of data in ns-2. Vegas has an output of its own, which opens with data.
+fn opening(algorithm: Algorithm) -> i64 {
+    i64::from(algorithm != Algorithm::Vegas)
+}
+
+/// The lines that make a transfer, the one with this number.
+fn transfer(at: usize, case: &Case) -> String {
+    let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    let (agent, sack) = match case.algorithm {
+        Algorithm::Tahoe => ("TCP", ""),
+        Algorithm::Reno => ("TCP/Reno", ""),
+        Algorithm::NewReno => ("TCP/Newreno", ""),
+        Algorithm::Vegas => ("TCP/Vegas", ""),
+        _ => ("TCP/Sack1", "/Sack1"),
+    };
+    // Vegas's output adds no header to the packet.
+    let vegas = case.algorithm == Algorithm::Vegas;
+    let bytes = if vegas { 1000 } else { 960 };
+    format!(
+        r#"
+set a [$ns node]
+set b [$ns node]
+$ns simplex-link $a $b 1Mb 50.137ms DropTail
+$ns simplex-link $b $a 1Mb 50.137ms DropTail
+$ns queue-limit $a $b 1000
+$ns queue-limit $b $a 1000
+errors $a $b 1 {{{marks}}}
+errors $a $b 0 {{{losses}}}
+errors $b $a 0 {{{ack_losses}}}
+set tcp [new Agent/{agent}]
+$tcp set window_ {window}
+$tcp set packetSize_ {bytes}
+$tcp set ecn_ {ecn}
+$tcp set overhead_ {send_jitter}
+$tcp set minrto_ {min_rto}
+set sink [new Agent/TCPSink{sack}{delayed}]
+$ns attach-agent $a $tcp
+$ns attach-agent $b $sink
+$ns connect $tcp $sink
+set ftp{at} [new Application/FTP]
+$ftp{at} attach-agent $tcp
+$ns trace-queue $b $a stdout
+$ns trace-queue $a $b stdout
+$ns at 0.0 "$defaultRNG seed 7; {resets} $ftp{at} start"
+"#,
+        marks = list(case.marks.as_deref().unwrap_or_default()),
+        losses = list(&case.losses),
+        ack_losses = list(&case.ack_losses),
+        window = case.window,
+        ecn = case.marks.is_some(),
+        send_jitter = case.send_jitter.as_secs(),
+        min_rto = case.min_rto.as_secs(),
+        delayed = if case.delayed { "/DelAck" } else { "" },
+        resets = "$tcp reset; ".repeat(if vegas { 3 } else { 2 }),
+    )
 }
 
 /// The first acknowledgement that is not the same in both, or that comes more than `tolerance` seconds later or earlier.
