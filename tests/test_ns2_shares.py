@@ -98,7 +98,7 @@ def test_starved_tcp_gets_what_it_gets_in_ns2(queue: str) -> None:
 
 @pytest.mark.parametrize("access", [50, 100])
 def test_hosts_on_access_links_that_are_no_faster_than_the_bottleneck_lose_what_they_do_in_ns2(access: int) -> None:
-    """Packets of several hosts arrive at the same nanosecond again and again. Who goes first is a lot for each time, and
+    """Packets of several hosts arrive at the same nanosecond again and again. Who goes first is a lot each time, and
     who has waited on his own line comes after the others; in the order of the hosts' numbers the first quarter got 76 %
     of the link, and a quarter more was lost."""
     theirs = recorded("access", f"100 drop_tail {access} 20 60")
