@@ -258,9 +258,9 @@ struct Tree {
     /// How many lanes have packets, which are the first ones, and how many have ever had any.
     used: usize,
     made: usize,
-    /// Of each pair of lanes, pair of pairs, and so on the lane with the first packet and its time: node n is above nodes 2 n and
-    /// 2 n + 1, lane n is node `LANES` + n.
-    nodes: [(u64, usize); 2 * LANES],
+    /// Of each pair of lanes, pair of pairs, and so on the time of the first packet and its lane: node n is above nodes 2 n and
+    /// 2 n + 1, lane n is node `LANES` + n. As one number it is compared without a branch, which could not be foreseen.
+    nodes: [u128; 2 * LANES],
 }
 
 impl Tree {
@@ -274,7 +274,7 @@ impl Lanes {
     /// None, for the packets of few flows or of `many`.
     pub fn new(many: bool, blocks: &mut Blocks) -> Lanes {
         let lanes = array::from_fn(|at| Lane::new(if at < FEW { blocks.take(NONE) } else { 0 }));
-        let tree = || Box::new(Tree { used: 1, made: FEW, nodes: [(u64::MAX, 0); 2 * LANES] });
+        let tree = || Box::new(Tree { used: 1, made: FEW, nodes: [u128::MAX; 2 * LANES] });
         Lanes { lanes, first: 0, alone: false, many: many.then(tree) }
     }
 
@@ -340,19 +340,21 @@ impl Lanes {
     #[inline(always)]
     fn climb(&mut self, lane: usize) {
         let Some(tree) = &mut self.many else { return };
-        let (mut node, mut first) = (LANES + lane, (self.lanes[lane].head.time, lane));
+        let (mut node, mut first) = (LANES + lane, u128::from(self.lanes[lane].head.time) << 64 | lane as u128);
         let top = tree.top();
         tree.nodes[node] = first;
         while node != top {
             let other = tree.nodes[node ^ 1];
-            let precedes = || self.lanes[other.1].head.precedes(&self.lanes[first.1].head);
-            if other.0 < first.0 || (other.0 == first.0 && precedes()) {
+            let tie = (first ^ other) >> 64 == 0;
+            if tie && self.lanes[other as usize % LANES].head.precedes(&self.lanes[first as usize % LANES].head) {
                 first = other;
+            } else if !tie {
+                first = first.min(other);
             }
             node /= 2;
             tree.nodes[node] = first;
         }
-        self.first = first.1;
+        self.first = first as usize % LANES;
     }
 
     #[inline(always)]
