@@ -234,31 +234,48 @@ impl Lane {
     }
 }
 
-/// How many lanes there are for one kind of event, and how many of them are used with few flows.
-const LANES: usize = 8;
+/// How many lanes there are for one kind of event with many flows, a power of two, and with few.
+const LANES: usize = 64;
 const FEW: usize = 3;
 
-/// Packets of one kind of event in some lanes, as in patience sorting: each goes to the first lane where it comes last. One is
-/// enough for packets that are known in the order in which they come. What is sent back to back by one of many hosts, what is
-/// known a way sooner as it goes in the other direction, and what is sent by timers is in others.
+/// Packets of one kind of event in some lanes, as in patience sorting: each goes to the first lane where it comes last, so that
+/// those of later lanes end earlier. One is enough for packets that are known in the order in which they come. What is sent back
+/// to back by one of many hosts, what is known a way sooner as it goes in the other direction, and what is sent by timers is in others.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: [Lane; LANES],
-    /// Whether all of them are used.
-    many: bool,
     /// Which lane has the first packet.
     first: usize,
     /// Whether no lane but the first has any, which is so mostly.
     alone: bool,
-    /// With `many`: no packet waits in this lane or in one after it.
+    /// What there is with many flows.
+    many: Option<Box<Tree>>,
+}
+
+/// Finds the lane with the first packet among many.
+#[derive(Debug)]
+struct Tree {
+    /// How many lanes have packets, which are the first ones, and how many have ever had any.
     used: usize,
+    made: usize,
+    /// Of each pair of lanes, pair of pairs, and so on the time of the first packet and its lane: node n is above nodes 2 n and
+    /// 2 n + 1, lane n is node `LANES` + n. As one number it is compared without a branch, which could not be foreseen.
+    nodes: [u128; 2 * LANES],
+}
+
+impl Tree {
+    /// The node above all lanes with packets.
+    fn top(&self) -> usize {
+        LANES / self.used.next_power_of_two()
+    }
 }
 
 impl Lanes {
     /// None, for the packets of few flows or of `many`.
     pub fn new(many: bool, blocks: &mut Blocks) -> Lanes {
-        let lanes = array::from_fn(|at| Lane::new(if many || at < FEW { blocks.take(NONE) } else { 0 }));
-        Lanes { lanes, many, first: 0, alone: false, used: 1 }
+        let lanes = array::from_fn(|at| Lane::new(if at < FEW { blocks.take(NONE) } else { 0 }));
+        let tree = || Box::new(Tree { used: 1, made: FEW, nodes: [u128::MAX; 2 * LANES] });
+        Lanes { lanes, first: 0, alone: false, many: many.then(tree) }
     }
 
     /// Adds a packet that comes last in the first lane, and not first of all. False, and nothing is done, if it does not.
@@ -276,55 +293,93 @@ impl Lanes {
     pub fn start(&mut self, entry: Entry) {
         let lane = &mut self.lanes[0];
         (lane.head, lane.last) = (entry, (entry.time, entry.owner));
-        (self.first, self.alone, self.used) = (0, true, 1);
+        (self.first, self.alone) = (0, true);
     }
 
-    /// As [`Lane::push`].
+    /// As [`Lane::push`], of one that is not the first of all.
     pub fn push(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
-        let at = match self.lanes[..FEW].iter().position(|lane| lane.takes(&entry)) {
-            Some(at) => at,
-            None if self.many => self.lane_of_all(&entry),
-            None => FEW - 1,
-        };
-        if !self.lanes[at].push(entry, blocks) {
-            return false;
+        if self.many.is_some() {
+            return self.push_to_many(entry, blocks);
         }
-        self.used = self.used.max(at + 1);
-        self.find_first();
+        let at = self.lanes[..FEW].iter().position(|lane| lane.takes(&entry)).unwrap_or(FEW - 1);
+        let pushed = self.lanes[at].push(entry, blocks);
+        if pushed {
+            self.find_first();
+        }
+        pushed
+    }
+
+    #[inline(never)]
+    fn push_to_many(&mut self, entry: Entry, blocks: &mut Blocks) -> bool {
+        let Some(tree) = &mut self.many else { return false };
+        let at = self.lanes[..tree.used].partition_point(|lane| !lane.takes(&entry));
+        if at < tree.used {
+            self.lanes[at].append(entry, blocks);
+            return true;
+        }
+        if at == LANES {
+            let pushed = self.lanes[LANES - 1].push(entry, blocks);
+            self.climb(LANES - 1);
+            return pushed;
+        }
+        if at == tree.made {
+            self.lanes[at] = Lane::new(blocks.take(NONE));
+            tree.made += 1;
+        }
+        tree.used += 1;
+        self.lanes[at].push(entry, blocks);
+        if self.alone {
+            self.alone = false;
+            self.climb(0);
+        }
+        self.climb(at);
         true
     }
 
-    /// The lane of a packet that none of the first ones takes.
-    #[inline(never)]
-    fn lane_of_all(&self, entry: &Entry) -> usize {
-        (FEW..LANES).find(|at| self.lanes[*at].takes(entry)).unwrap_or(LANES - 1)
+    /// Finds the first packet, which may be another one in this lane.
+    #[inline(always)]
+    fn climb(&mut self, lane: usize) {
+        let Some(tree) = &mut self.many else { return };
+        let (mut node, mut first) = (LANES + lane, u128::from(self.lanes[lane].head.time) << 64 | lane as u128);
+        let top = tree.top();
+        tree.nodes[node] = first;
+        while node != top {
+            let other = tree.nodes[node ^ 1];
+            let tie = (first ^ other) >> 64 == 0;
+            if tie && self.lanes[other as usize % LANES].head.precedes(&self.lanes[first as usize % LANES].head) {
+                first = other;
+            } else if !tie {
+                first = first.min(other);
+            }
+            node /= 2;
+            tree.nodes[node] = first;
+        }
+        self.first = first as usize % LANES;
     }
 
     #[inline(always)]
     fn find_first(&mut self) {
-        if self.many {
-            return self.find_among_used();
+        if self.many.is_some() {
+            return self.find_among_many();
         }
         self.alone = self.lanes[1..FEW].iter().all(|lane| lane.head.time == u64::MAX);
-        self.find_among(FEW);
-    }
-
-    #[inline(never)]
-    fn find_among_used(&mut self) {
-        while self.used > 1 && self.lanes[self.used - 1].head.time == u64::MAX {
-            self.used -= 1;
-        }
-        self.alone = self.used == 1;
-        self.find_among(self.used);
-    }
-
-    #[inline(always)]
-    fn find_among(&mut self, lanes: usize) {
         self.first = 0;
-        for at in 1..lanes {
+        for at in 1..FEW {
             if self.lanes[at].head.precedes(&self.lanes[self.first].head) {
                 self.first = at;
             }
+        }
+    }
+
+    /// A packet has left the first lane.
+    #[inline(never)]
+    fn find_among_many(&mut self) {
+        let left = self.first;
+        self.climb(left);
+        if let (Some(tree), u64::MAX) = (&mut self.many, self.lanes[left].head.time) {
+            // Later lanes ended earlier.
+            tree.used = left;
+            self.alone = left == 1;
         }
     }
 
@@ -405,5 +460,39 @@ mod tests {
             assert_eq!({ lane.head.time }, expected.first().map_or(u64::MAX, |entry| entry.0));
         }
         assert!(refused > 50 && inserted > 1000, "{refused}, {inserted}");
+    }
+
+    /// Many hosts send bursts, each a packet after another, so that there are more of them at a time than lanes.
+    #[test]
+    fn lanes_give_what_they_take_in_order() {
+        // The second and third differ in whether the lanes are enough.
+        for (many, burst) in [(false, 20), (true, 20), (true, 500)] {
+            let mut blocks = Blocks::default();
+            let (mut lanes, mut rng) = (Lanes::new(many, &mut blocks), Stream::new(1, "lanes"));
+            let (mut expected, mut refused) = (std::collections::BTreeSet::new(), 0);
+            for host in 0..5000u32 {
+                for step in 0..rng.below(burst) {
+                    let (time, packet) = (20 * u64::from(host) + 160 * step, 500 * host + step as u32);
+                    let entry = Entry { time, owner: host % 7, packet, added: packet };
+                    let taken = if expected.is_empty() {
+                        lanes.start(entry);
+                        true
+                    } else {
+                        lanes.append(entry, &mut blocks) || lanes.push(entry, &mut blocks)
+                    };
+                    if taken {
+                        expected.insert((time, host % 7, packet));
+                    }
+                    refused += u64::from(!taken);
+                }
+                while expected.first().is_some_and(|first| first.0 < 20 * u64::from(host)) {
+                    let first = expected.pop_first().unwrap();
+                    assert_eq!((lanes.head(), lanes.owner()), (first.0, first.1.into()));
+                    let next = expected.first().map_or(u64::MAX, |next| next.0);
+                    assert_eq!(lanes.pop(&mut blocks), (first.2, next));
+                }
+            }
+            assert_eq!(refused > 0, !many || burst > 64, "{refused}");
+        }
     }
 }
