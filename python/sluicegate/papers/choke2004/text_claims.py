@@ -20,14 +20,15 @@ from .network import QUEUE, TCP_FLOWS, Traffic
 several = Traffic(k=[2, 5], x0=[0.2, 0.5, 1.0, 2.0, 5.0])
 
 BACK_MANY = 200
-SLOW, JITTER = ("flows.0.access_rate", "1 Mbit/s"), ("flows.1.jitter", "1")
+SLOW, JITTER = ("flows.0.access_rate", "0.97 Mbit/s"), ("flows.1.jitter", "1")
 HOSTS = {
     "as it is": Variant("hosts as they are"),
     "TCP spaced": Variant("TCP spaced", (SLOW,)),
     "UDP jittered": Variant("UDP jittered", (JITTER,)),
     "both": Variant("TCP spaced, UDP jittered", (SLOW, JITTER)),
 }
-"""TCP's packets do not come back to back; UDP is not synchronised with the link; both."""
+"""TCP's packets do not come back to back, over access links of nearly the link's rate (at exactly its rate, packets of
+all hosts would meet at the same nanosecond); UDP is not synchronised with the link; both."""
 ends = Traffic(draw=["front", "back"], N=[TCP_FLOWS], hosts=[HOSTS["as it is"]], x0=[0.5, 1.0, 2.0, 5.0, 10.0])
 back = Traffic(tables=QUEUE, draw=["back"], N=[TCP_FLOWS, BACK_MANY], hosts=list(HOSTS.values()), x0=[10.0])
 """Back CHOKe at 10c: the number of TCP flows, whether their packets are spaced, and whether UDP's gaps are random, each
