@@ -338,7 +338,7 @@ def test_the_page_opens_without_an_error(page: Page) -> None:
     assert page.errors == []
     assert page.title == "CHOKe 1999, reproduced"
     assert page.width <= 1300
-    assert page.height <= 15_000
+    assert page.height <= 17_000  # each verdict says what was tested
 
 
 def test_every_figure_is_drawn_and_its_text_can_be_selected(page: Page) -> None:

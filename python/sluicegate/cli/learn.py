@@ -184,8 +184,9 @@ def by_hand(
             try:
                 value = quantity(f"--{name}", text, "network.rate" if rate else "network.delay")
             except ScenarioError as error:
-                own = f"{text.strip()} {'Mbit/s' if rate else 'ms'}" if re.fullmatch(NUMBER, text.strip()) else text
-                raise Refusal(f"{error}{mistyped(own)}") from None
+                alone = re.fullmatch(NUMBER, text.strip())
+                hint = f'; did you mean "{text.strip()} {"Mbit/s" if rate else "ms"}"?' if alone else mistyped(text)
+                raise Refusal(f"{error}{hint}") from None
             numbers[key] = float(value) if rate else value / 1e6
     done = measurements.read(files, numbers.get(RTT), loaded)
     for key in (QUEUE_DOWN, QUEUE_UP):
