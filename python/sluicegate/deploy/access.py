@@ -67,7 +67,8 @@ class Access:
     def part(self, link: str) -> float:
         """What the shaper of a direction has of the line's rate."""
         margin = MARGIN if self.margin is None else self.margin
-        return 1 - (self.margin_up if link == REVERSE and self.margin_up is not None else margin)
+        # Rounded, because 1 - 0.34 is 0.6599999999999999.
+        return round(1 - (self.margin_up if link == REVERSE and self.margin_up is not None else margin), 12)
 
     @property
     def down(self) -> str:
