@@ -24,8 +24,8 @@ PAPER = Paper(
         "sluicegate run choke2004",
         "sluicegate run choke2004 --set flows.0.count=40",
         'sluicegate run choke2004 --set queue.candidates=2 --set flows.1.rate="2 Mbit/s"',
-        'sluicegate run choke2004 --set queue.draw=back --set flows.0.count=200 --set flows.0.access_rate="0.97 Mbit/s" '
-        "--set flows.1.jitter=1",
+        'sluicegate run choke2004 --set queue.draw=back --set flows.0.count=200 '
+        '--set flows.0.access_rate="0.97 Mbit/s" --set flows.1.jitter=1',
         "sluicegate run choke2004 --set flows.0.count=100 --set flows.0.algorithm=vegas --set flows.0.vegas_alpha=3 "
         "--set flows.0.vegas_rules=paper "
         "--set flows.0.vegas_beta=3 --set flows.0.vegas_cut=0 --set queue.max_th=1020 --set queue.max_p=0.1 "
