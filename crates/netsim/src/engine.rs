@@ -21,7 +21,7 @@ mod wheel;
 
 use crate::network::packet::End;
 use deadlines::Deadlines;
-use lane::{Blocks, Lanes};
+use lane::{Blocks, Lanes, drawn};
 use sluicegate_base::{Span, Time};
 use timers::Timers;
 use wheel::{Entry, Wheel};
@@ -136,14 +136,6 @@ fn order(class: u64, owner: u64) -> u64 {
     class << 60 | owner
 }
 
-/// What decides between packets of several owners at one time, as if drawn by lot: hosts on access links as fast as the bottleneck
-/// meet at its queue at the same nanosecond again and again, where in the order of their numbers the first would have most of it.
-/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2.
-#[inline(always)]
-fn drawn(owner: u32, time: Time) -> u32 {
-    owner ^ (time.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32
-}
-
 /// The clock, and the events to come.
 #[derive(Debug)]
 pub struct Engine {
@@ -238,8 +230,6 @@ impl Engine {
     #[inline(always)]
     pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         self.added += 1;
-        // Which of two ends a packet reaches first makes no difference.
-        let owner = if event == PacketEvent::Delivery { owner } else { drawn(owner, time) };
         let entry = lane::Entry { time: time.0, owner, packet, added: self.added as u32 };
         if time.0 >= FAR || !self.lanes[event as usize].append(entry, &mut self.blocks) {
             self.push_packet_aside(event, entry);
@@ -259,22 +249,17 @@ impl Engine {
             self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
             return;
         }
-        self.put_packet(Time(time), event, entry.packet, entry.owner);
+        self.push_packet_between(Time(time), event, entry.packet, entry.owner);
     }
 
     /// The same of one that comes before many that wait already, anywhere among them.
     #[inline(never)]
     pub fn push_packet_between(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
-        let owner = if event == PacketEvent::Delivery { owner } else { drawn(owner, time) };
-        self.put_packet(time, event, packet, owner);
-    }
-
-    fn put_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u32) {
         if event == PacketEvent::Crossing {
             self.hold(time);
         }
         let class = class_at(1 + event as u64);
-        self.put(time, order(class, owner.into()), Event::Packet(event, packet));
+        self.put(time, order(class, drawn(owner, time.0).into()), Event::Packet(event, packet));
     }
 
     /// Adds any event but a port's, of this flow, user or end of a connection.
@@ -444,7 +429,7 @@ impl Engine {
     fn is_before_aside(&self, at: usize) -> bool {
         let first = match at {
             0 => order(PORTS, self.ports.first_at().into()),
-            _ => order(class_at(at as u64), self.lanes[at - 1].owner()),
+            _ => order(class_at(at as u64), self.lanes[at - 1].turn()),
         };
         let is_older = |added| at > 0 && self.lanes[at - 1].is_older(added);
         self.wheel.head().is_some_and(|head| first < head.order || (first == head.order && is_older(head.added)))

@@ -9,11 +9,19 @@ use std::mem::replace;
 #[repr(C, packed(4))]
 pub struct Entry {
     pub time: u64,
-    /// What decides at equal times: drawn from the number of its flow and direction.
+    /// The number of its flow and direction, with a bit for having waited, from which is [`drawn`] what decides at equal times.
     pub owner: u32,
     pub packet: u32,
     /// How many events had been added before, as far as 32 bits tell, which decides between packets of one owner.
     pub added: u32,
+}
+
+/// What decides between packets of several owners at one time, as if drawn by lot: hosts on access links as fast as the bottleneck
+/// meet at its queue at the same nanosecond again and again, where in the order of their numbers the first would have most of it.
+/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2.
+#[inline(always)]
+pub fn drawn(owner: u32, time: u64) -> u32 {
+    owner ^ (time.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32
 }
 
 const _: () = assert!(size_of::<Entry>() == 20, "each packet on its way has one");
@@ -22,9 +30,13 @@ impl Entry {
     /// None: it would come after all others.
     const NONE: Entry = Entry { time: u64::MAX, owner: u32::MAX, packet: u32::MAX, added: 0 };
 
+    fn turn(&self) -> u32 {
+        drawn(self.owner, self.time)
+    }
+
     #[inline(always)]
     fn before(&self, other: &Entry) -> bool {
-        self.time < other.time || (self.time == other.time && self.owner < other.owner)
+        self.time < other.time || (self.time == other.time && self.turn() < other.turn())
     }
 
     /// Whether it had been added before an event that had so many before it.
@@ -39,7 +51,7 @@ impl Entry {
         if self.time != other.time {
             return self.time < other.time;
         }
-        self.owner < other.owner || (self.owner == other.owner && self.is_older(other.added))
+        self.turn() < other.turn() || (self.owner == other.owner && self.is_older(other.added))
     }
 }
 
@@ -107,7 +119,8 @@ impl Lane {
     /// Whether a packet would come before the last.
     #[inline(always)]
     fn is_out_of_order(&self, entry: &Entry) -> bool {
-        entry.time <= self.last.0 && (entry.time, entry.owner) < self.last
+        let (time, owner) = self.last;
+        entry.time <= time && (entry.time < time || entry.turn() < drawn(owner, time))
     }
 
     /// Whether a packet would come last.
@@ -394,9 +407,9 @@ impl Lanes {
         self.lane().head.time
     }
 
-    /// The owner of the first packet, if there is one.
-    pub fn owner(&self) -> u64 {
-        self.lane().head.owner.into()
+    /// What decides at equal times, of the first packet, if there is one.
+    pub fn turn(&self) -> u64 {
+        self.lane().head.turn().into()
     }
 
     /// Whether the first packet was added before an event that had so many before it; within 2^31 events of each other.
@@ -444,18 +457,19 @@ mod tests {
             // It grows for a while, and then shrinks.
             if rng.below(100) < if number % 20_000 < 10_000 { 60 } else { 40 } {
                 let (time, owner) = (u64::from(number) + rng.below(30), rng.below(4) as u32);
-                let place = expected.partition_point(|&(t, o, _)| (t, o) <= (time, owner));
+                let turn = drawn(owner, time);
+                let place = expected.partition_point(|&(t, o, _)| (t, o) <= (time, turn));
                 let added = lane.push(Entry { time, owner, packet: number, added: number }, &mut blocks);
                 assert!(added || expected.len() - place >= STEPS, "at most {STEPS} come behind it");
                 if added {
                     inserted += usize::from(place < expected.len());
-                    expected.insert(place, (time, owner, number));
+                    expected.insert(place, (time, turn, number));
                 } else {
                     refused += 1;
                 }
             } else if !expected.is_empty() {
-                let (_, owner, packet) = expected.remove(0);
-                assert_eq!(({ lane.head.owner }, lane.pop(&mut blocks)), (owner, packet));
+                let (_, turn, packet) = expected.remove(0);
+                assert_eq!((lane.head.turn(), lane.pop(&mut blocks)), (turn, packet));
             }
             assert_eq!({ lane.head.time }, expected.first().map_or(u64::MAX, |entry| entry.0));
         }
@@ -481,13 +495,13 @@ mod tests {
                         lanes.append(entry, &mut blocks) || lanes.push(entry, &mut blocks)
                     };
                     if taken {
-                        expected.insert((time, host % 7, packet));
+                        expected.insert((time, drawn(host % 7, time), packet));
                     }
                     refused += u64::from(!taken);
                 }
                 while expected.first().is_some_and(|first| first.0 < 20 * u64::from(host)) {
                     let first = expected.pop_first().unwrap();
-                    assert_eq!((lanes.head(), lanes.owner()), (first.0, first.1.into()));
+                    assert_eq!((lanes.head(), lanes.turn()), (first.0, first.1.into()));
                     let next = expected.first().map_or(u64::MAX, |next| next.0);
                     assert_eq!(lanes.pop(&mut blocks), (first.2, next));
                 }

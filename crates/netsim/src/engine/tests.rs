@@ -4,7 +4,7 @@ use sluicegate_base::Stream;
 
 #[test]
 fn ties_break_by_class_then_by_lot_among_owners_and_then_by_number() {
-    let lot = |owner| drawn(owner, Time(5));
+    let lot = |owner| drawn(owner, 5);
     let (first, second) = if lot(4) < lot(9) { (4, 9) } else { (9, 4) };
     for (bucket, reach) in [(1, 0), (4, 1 << 40), (1 << 20, 1)] {
         let mut engine = Engine::new(5, Span(bucket), Span(reach), false);
@@ -60,8 +60,7 @@ fn ties_break_by_class_then_by_lot_among_owners_and_then_by_number() {
 fn no_owner_is_mostly_first() {
     for step in [1, 80_000, 83_333, 1 << 20, 12_000_000] {
         for (one, other) in [(0, 1), (0, 2), (6, 8), (14, 200), (1000, 2_000_000)] {
-            let first =
-                (0..10_000).filter(|time| drawn(one, Time(time * step)) < drawn(other, Time(time * step))).count();
+            let first = (0..10_000).filter(|time| drawn(one, time * step) < drawn(other, time * step)).count();
             // Four standard deviations of 10,000 coins.
             assert!(first.abs_diff(5000) <= 200, "{one} before {other} in {first} of 10,000 steps of {step} ns");
         }
@@ -111,7 +110,7 @@ fn gives_the_same_order_as_sorting() {
                 Some(event) => engine.push_packet(time, *event, id, owner),
                 None => engine.push(time, Event::Source(id), owner.into()),
             }
-            let turn = if kind < packets.len() { drawn(owner, time) } else { owner };
+            let turn = if kind < packets.len() { drawn(owner, time.0) } else { owner };
             expected.push((time, kind, turn, id));
             if rng.below(3) == 0 {
                 let (at, &first) = expected.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
