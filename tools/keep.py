@@ -15,14 +15,16 @@ from pathlib import Path
 
 from sluicegate.experiments.engine import Store, run_experiments
 from sluicegate.reproduce import paper
-from sluicegate.reproduce.kept import keep
+from sluicegate.reproduce.kept import keep, read
 
 
 def main() -> None:
-    """Keep the runs of seeds 1 to N (default: the seeds of --full)."""
+    """Keep the runs of seeds 1 to N (default: the seeds of --full, and those that are kept)."""
     name, folder, *seeds = sys.argv[1:]
     chosen = paper(name)
-    settings = replace(chosen.full, seeds=tuple(range(1, int(seeds[0]) + 1))) if seeds else chosen.full
+    old = read(chosen)
+    known = {*chosen.full.seeds, *(old.settings.seeds if old is not None else ())}
+    settings = replace(chosen.full, seeds=tuple(range(1, int(seeds[0]) + 1) if seeds else sorted(known)))
 
     def simulate(wanted, seeds, what=""):
         with Store(Path("out", name)) as store:

@@ -17,6 +17,7 @@ def check_keywords(name: str, given: Iterable[str], known: Iterable[str]) -> Non
             raise TypeError(f"{name}() got an unexpected keyword argument '{key}'{did_you_mean(key, known)}")
 
 
+@functools.cache  # one for each function, whatever names it has: pickle looks for it by the function's own
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which checks its keyword arguments so."""
     known = list(inspect.signature(function).parameters)

@@ -246,7 +246,7 @@ def _without_units(text: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]
         if value.isdigit() and key.endswith(".limit"):
             with suppress(tomllib.TOMLDecodeError, KeyError, TypeError):
                 stated = functools.reduce(lambda table, part: table[part], key.split("."), tomllib.loads(text))
-                if isinstance(stated, str) and (unit := stated.strip(" 0123456789.")).endswith("s"):
+                if isinstance(stated, str) and (unit := stated.strip(" 0123456789.")) in ("ns", "us", "µs", "ms", "s"):
                     yield (f'sets: {key} = {value} counts packets; the scenario has "{stated}": for a time say '
                            f'"{value} {unit}"')  # fmt: skip
 

@@ -108,9 +108,9 @@ impl Namespace {
             let text = fs::read_to_string(format!("{}/net/{file}", self.thread)).unwrap_or_default();
             rows.iter().map(|(row, column)| counter(&text, row, column)).sum::<u64>()
         };
-        let datagrams = count("snmp", &[("Udp", "RcvbufErrors")]) - self.before.datagrams;
-        let segments =
-            count("netstat", &[("TcpExt", "TCPBacklogDrop"), ("TcpExt", "TCPRcvQDrop")]) - self.before.segments;
+        let datagrams = count("snmp", &[("Udp", "RcvbufErrors")]).saturating_sub(self.before.datagrams);
+        let segments = count("netstat", &[("TcpExt", "TCPBacklogDrop"), ("TcpExt", "TCPRcvQDrop")]);
+        let segments = segments.saturating_sub(self.before.segments);
         Losses { device: self.device_losses(), datagrams, segments }
     }
 

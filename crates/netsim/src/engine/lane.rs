@@ -18,7 +18,8 @@ pub struct Entry {
 
 /// What decides between packets of several owners at one time, as if drawn by lot: hosts on access links as fast as the bottleneck
 /// meet at its queue at the same nanosecond again and again, where in the order of their numbers the first would have most of it.
-/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2.
+/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2. Any two owners are
+/// as often first; of more, the one with the highest bit is oftener so, as all others are on one side of it.
 #[inline(always)]
 pub fn drawn(owner: u32, time: u64) -> u32 {
     owner ^ (time.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32
