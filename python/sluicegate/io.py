@@ -94,7 +94,7 @@ def write_json(path: Path, value: object) -> None:
 def near_file(path: Path) -> str:
     """The end of a message about a file that is not there: the file of its folder whose name is nearest, if any is."""
     try:
-        known = [each.name for each in path.parent.iterdir() if each.suffix == path.suffix]
+        known = [each.name for each in path.parent.iterdir() if each.suffix == path.suffix and each.is_file()]
     except OSError:
         return ""
     complete = [] if path.suffix else [f"{path.name}.toml"]

@@ -1,6 +1,7 @@
 # ns dumbbell.tcl SEED AGENT SINK FLOWS QUEUE LIMIT ECN: flows of one kind on a dumbbell of 1.5 Mbit/s. Prints, from 20 s to 120 s, the
 # bytes that left the bottleneck, the packets that it dropped and those that arrived there. QUEUE: RED or DropTail.
 foreach {seed agent sink flows kind limit ecn} $argv {}
+source red.tcl
 set ns [new Simulator]
 ns-random $seed
 set a [$ns node]
@@ -11,16 +12,7 @@ $ns queue-limit $a $b $limit
 $ns queue-limit $b $a 1000
 set q [[$ns link $a $b] queue]
 if {$kind == "RED"} {
-  $q set thresh_ 5
-  $q set maxthresh_ 15
-  $q set q_weight_ 0.002
-  $q set linterm_ 50
-  $q set wait_ false
-  $q set gentle_ false
-  $q set bytes_ false
-  $q set queue_in_bytes_ false
-  $q set mean_pktsize_ 1000
-  $q set adaptive_ 0
+  red $q
   $q set setbit_ [expr {$ecn ? "true" : "false"}]
 }
 set start [new RandomVariable/Uniform]

@@ -1,6 +1,7 @@
 # ns vegas.tcl SEED MBPS FLOWS QUEUE LIMIT OVERHEAD: Vegas flows on a dumbbell, whose packets wait for up to OVERHEAD seconds. Prints, from 20 s to 80 s, the bytes that left the
 # bottleneck, the packets that arrived there and that it dropped, and the mean of the packets queued. QUEUE: RED or DropTail.
 foreach {seed mbps flows kind limit overhead} $argv {}
+source red.tcl
 set ns [new Simulator]
 ns-random $seed
 set a [$ns node]
@@ -11,16 +12,7 @@ $ns queue-limit $a $b $limit
 $ns queue-limit $b $a 1000
 if {$kind == "RED"} {
   set q [[$ns link $a $b] queue]
-  $q set thresh_ 5
-  $q set maxthresh_ 15
-  $q set q_weight_ 0.002
-  $q set linterm_ 50
-  $q set wait_ false
-  $q set gentle_ false
-  $q set bytes_ false
-  $q set queue_in_bytes_ false
-  $q set mean_pktsize_ 1000
-  $q set adaptive_ 0
+  red $q
 }
 set start [new RandomVariable/Uniform]
 $start set min_ 0
