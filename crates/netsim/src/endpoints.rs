@@ -458,9 +458,8 @@ fn send_in(
     }
     let (mut sent, mut waited) = (packet.sent, 0);
     if let Some(transient) = &mut slot.transient {
-        let access = &mut transient.access[to as usize];
-        waited = if access.is_busy(now) { WAITED } else { 0 };
-        sent = access.cross(packet.bytes, now);
+        let (time, waits) = transient.access[to as usize].cross(packet.bytes, now);
+        (sent, waited) = (time, if waits { WAITED } else { 0 });
         if states[flow].loses(transient.losses[to as usize]) {
             flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
             packets.release(place);

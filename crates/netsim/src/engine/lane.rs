@@ -1,5 +1,6 @@
 //! Packets that wait for about the same time, each: entries in the order in which they come, in blocks that all lanes share.
 
+use crate::network::packet::WAITED;
 use prefetch_index::prefetch_index;
 use std::array;
 use std::mem::replace;
@@ -18,11 +19,14 @@ pub struct Entry {
 
 /// What decides between packets of several owners at one time, as if drawn by lot: hosts on access links as fast as the bottleneck
 /// meet at its queue at the same nanosecond again and again, where in the order of their numbers the first would have most of it.
-/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2. Any two owners are
-/// as often first; of more, the one with the highest bit is oftener so, as all others are on one side of it.
-#[inline(always)]
+/// The highest bit, which says that a packet has waited, stays: such a packet comes after others, as in ns-2. The other 31 bits
+/// are mixed by steps that can each be undone, so that no two owners draw the same.
+#[inline]
 pub fn drawn(owner: u32, time: u64) -> u32 {
-    owner ^ (time.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32
+    let lot = (time.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32;
+    let times = |number: u32, odd: u32| number.wrapping_mul(odd) & !WAITED;
+    let mixed = times((owner & !WAITED) ^ lot, 0x2C1B_3C6D);
+    times(mixed ^ mixed >> 15, 0x297A_2D39) | owner & WAITED
 }
 
 const _: () = assert!(size_of::<Entry>() == 20, "each packet on its way has one");

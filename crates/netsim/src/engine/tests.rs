@@ -58,11 +58,21 @@ fn ties_break_by_class_then_by_lot_among_owners_and_then_by_number() {
 /// Times as they are where a link is as fast as its access links: multiples of what a packet takes.
 #[test]
 fn no_owner_is_mostly_first() {
+    let hosts = |count: u32| (0..count).map(|host| 2 * host).collect::<Vec<_>>();
     for step in [1, 80_000, 83_333, 1 << 20, 12_000_000] {
-        for (one, other) in [(0, 1), (0, 2), (6, 8), (14, 200), (1000, 2_000_000)] {
-            let first = (0..10_000).filter(|time| drawn(one, time * step) < drawn(other, time * step)).count();
-            // Four standard deviations of 10,000 coins.
-            assert!(first.abs_diff(5000) <= 200, "{one} before {other} in {first} of 10,000 steps of {step} ns");
+        for owners in
+            [vec![0, 1], vec![6, 8], vec![14, 200], vec![1000, 2_000_000], hosts(3), hosts(5), hosts(9), hosts(100)]
+        {
+            let mut first = vec![0_u32; owners.len()];
+            for time in 1..=20_000 {
+                let order = (0..owners.len()).min_by_key(|at| drawn(owners[*at], time * step)).unwrap();
+                first[order] += 1;
+            }
+            // Four and a half standard deviations of so many draws: beyond them is one of 150,000.
+            let mean = 20_000.0 / owners.len() as f64;
+            let allowed = 4.5 * (mean * (1.0 - 1.0 / owners.len() as f64)).sqrt();
+            let even = first.iter().all(|count| (f64::from(*count) - mean).abs() <= allowed);
+            assert!(even, "of {owners:?} at steps of {step} ns: {first:?}");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The access link of a connection that comes and goes: its own way to the links that all share, in one direction.
 
+use crate::network::delay_line::{DelayLine, Kind};
 use crate::source::Way;
-use sluicegate_base::{Span, Time, Transmitter};
+use sluicegate_base::{Span, Time};
 
 /// One direction of one connection's way.
-#[derive(Clone, Debug)]
 pub struct AccessLink {
-    transmitter: Option<Transmitter>,
-    free: Time,
+    /// With a rate.
+    line: Option<(DelayLine, Kind)>,
     /// Its propagation delay.
     pub delay: Span,
 }
@@ -16,22 +16,13 @@ impl AccessLink {
     /// The way of a connection with this base round trip, idle: half of what the shared links leave.
     pub fn new(way: &Way, round_trip: Span) -> AccessLink {
         let delay = Span((round_trip - way.shared).0 / 2);
-        AccessLink { transmitter: way.rate.map(Transmitter::new), free: Time::ZERO, delay }
+        AccessLink { line: way.rate.map(|rate| (DelayLine::default(), Kind::new(rate, delay))), delay }
     }
 
-    /// Whether a packet that enters at `time` has to wait.
-    pub fn is_busy(&self, time: Time) -> bool {
-        self.free > time
-    }
-
-    /// A packet enters at `time`: when it reaches the first shared link. Packets keep their order.
-    pub fn cross(&mut self, bytes: u32, time: Time) -> Time {
-        let Some(transmitter) = &mut self.transmitter else { return time + self.delay };
-        if self.free < time {
-            self.free = time;
-            transmitter.rest();
-        }
-        self.free += transmitter.send(u64::from(bytes));
-        self.free + self.delay
+    /// A packet enters at `time`: when it reaches the first shared link, and whether it has waited. Packets keep their order.
+    pub fn cross(&mut self, bytes: u32, time: Time) -> (Time, bool) {
+        let Some((line, kind)) = &mut self.line else { return (time + self.delay, false) };
+        let waits = line.is_busy(time);
+        (line.cross(kind, bytes, time), waits)
     }
 }

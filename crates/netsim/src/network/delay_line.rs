@@ -9,7 +9,7 @@ use crate::network::Observer;
 use crate::network::packet::{Segments, SimPacket};
 use crate::plan::LinePlan;
 use sluicegate_base::units::SendTime;
-use sluicegate_base::{Span, Stream, Time};
+use sluicegate_base::{Rate, Span, Stream, Time};
 use sluicegate_port::jitter::Jitter;
 
 /// A line as it runs. With many flows there are many lines, each used once in a while: what is one line's own is small.
@@ -35,10 +35,10 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// That of the line of this plan.
+    /// That of lines of this rate and propagation delay.
     #[must_use]
-    pub fn new(plan: &LinePlan) -> Kind {
-        Kind { sending: SendTime::new(plan.rate), delay: plan.delay }
+    pub fn new(rate: Rate, delay: Span) -> Kind {
+        Kind { sending: SendTime::new(rate), delay }
     }
 
     /// The propagation delay.
@@ -81,6 +81,12 @@ impl Extras {
         jitter.map(|jitter| Extras { jitter: Some(jitter), observers: Vec::new() })
     }
 
+    /// Whether it delays packets by chance.
+    #[must_use]
+    pub fn has_jitter(&self) -> bool {
+        self.jitter.is_some()
+    }
+
     /// Lets `observer` see what the line sends.
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
@@ -100,7 +106,6 @@ impl Extras {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluicegate_base::Rate;
     use std::sync::mpsc::channel;
 
     fn packet(bytes: u32) -> SimPacket {
@@ -111,7 +116,7 @@ mod tests {
     fn packets_wait_for_those_before_and_then_travel() {
         let (rate, delay, jitter) = (Rate(8_000_000), Span::from_millis(5), Span::ZERO);
         let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
-        let (mut line, mut kind) = (DelayLine::default(), Kind::new(&plan));
+        let (mut line, mut kind) = (DelayLine::default(), Kind::new(plan.rate, plan.delay));
         let ms = |time: f64| Time((time * 1e6) as u64);
         let (seen, sees) = channel();
         let mut extras = Extras::default();
@@ -135,7 +140,7 @@ mod tests {
     fn what_whole_nanoseconds_leave_over_goes_to_the_next_packet() {
         let (rate, delay, jitter) = (Rate(3_000_000_000), Span::ZERO, Span::ZERO);
         let plan = LinePlan { name: "line".to_owned().into(), rate, delay, jitter };
-        let (mut line, mut kind) = (DelayLine::default(), Kind::new(&plan));
+        let (mut line, mut kind) = (DelayLine::default(), Kind::new(plan.rate, plan.delay));
         let times: Vec<u64> = (0..7).map(|_| line.cross(&mut kind, 1000, Time::ZERO).0).collect();
         assert_eq!(times, [2666, 5333, 8000, 10_666, 13_333, 16_000, 18_666]);
         assert_eq!(line.cross(&mut kind, 1000, Time(20_000)).0, 22_666, "an idle line begins anew");

@@ -41,7 +41,8 @@ pub(crate) const PAIRS: u32 = 1 << 31;
 /// The numbers of connections are below this: with the end, they are so in 31 bits.
 pub(crate) const CONNECTIONS: u32 = 1 << 30;
 
-/// Beside a number of 31 bits: the packet has waited on a line for the one before it.
+/// Beside a number of 31 bits: the packet has waited on its own line for the one before it. A line with jitter does not say so:
+/// there packets of one flow can arrive at one time, and would change places.
 pub(crate) const WAITED: u32 = 1 << 31;
 
 /// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the

@@ -74,7 +74,7 @@ impl Paths {
         let line = |&at: &u32| {
             let plan_of = &plan.lines[at as usize];
             let extras = Extras::new(plan_of, plan.seed).map(Box::new);
-            SharedLine { line: DelayLine::default(), kind: Kind::new(plan_of), extras }
+            SharedLine { line: DelayLine::default(), kind: Kind::new(plan_of.rate, plan_of.delay), extras }
         };
         Paths {
             legs: Vec::with_capacity(plan.lines.len()),
@@ -144,7 +144,7 @@ impl Paths {
     /// The kind of the line of this plan.
     fn kind_of(&mut self, plan: &LinePlan, to: End, group: u32) -> u32 {
         *self.numbers.entry((plan.rate, plan.delay, to, group)).or_insert_with(|| {
-            self.kinds.push(Kind::new(plan));
+            self.kinds.push(Kind::new(plan.rate, plan.delay));
             self.kinds.len() as u32 - 1
         })
     }
@@ -238,13 +238,15 @@ impl Paths {
     fn pass_apart(
         &mut self,
         leg: u32,
-        packet: &SimPacket,
+        packet: &mut SimPacket,
         segment: (&Segments, u32),
         time: Time,
     ) -> (Option<PacketEvent>, Time) {
         let Leg { line, kind, event, .. } = &mut self.legs[leg as usize];
+        let waits = line.is_busy(time);
         let mut end = line.cross(&mut self.kinds[(*kind & !APART) as usize], packet.bytes, time);
         if let Some(extras) = self.extras.get_mut(&leg) {
+            packet.next |= if waits && !extras.has_jitter() { WAITED } else { 0 };
             end = extras.pass(packet, segment, line.free(), end);
         }
         (*event, end)
