@@ -109,6 +109,9 @@ def test_hosts_on_access_links_that_are_no_faster_than_the_bottleneck_lose_what_
     loss = [(run["drops"] - run["drops_0"]) / (run["arrivals"] - run["arrivals_0"]) for run in theirs]
     # As in `compare`; either side's standard error is below 1 %.
     assert fmean(mine) == pytest.approx(fmean(loss), rel=0.03)
-    # One flow of the 100 may hold its window, 11 % of the link, for a whole run: a quarter then has 0.33 of it.
-    quarter = [run.flows["throughput_bps"][:25].sum() / run.flows["throughput_bps"].sum() for run in runs]
-    assert 0.2 < fmean(quarter) < 0.3, quarter
+    # Two flows or so hold their window, 11 % of the link each, for a whole run, in ns-2 as here. All others get the same, whatever
+    # their numbers: groups differ by 1 % in a run. A lot that was not mixed gave the last 36 a quarter more than the others.
+    rates = [[rate / 1e6 for rate in run.flows["throughput_bps"]] for run in runs]
+    for group in (slice(0, 25), slice(64, 100)):
+        mean = fmean(rate for run in rates for rate in run[group] if rate < 3)
+        assert mean == pytest.approx(fmean(rate for run in rates for rate in run if rate < 3), rel=0.02), group

@@ -107,10 +107,9 @@ MIXES = {
 LINK_SHOWN = ("utilisation", "queueing_delay")
 
 REASONS: list[tuple[str, set[str], set[str], str]] = [
-    ("web", {"choke"}, {"users_delay_p50_ns"}, "By chance: one of some 500 cells that are compared"),
     (
         "flood", {"fq_codel"},
-        {"transfers_delay_p50_ns", "transfers_delay_p99_ns", "flood_delay_p50_ns",
+        {"transfers_loss_ratio", "transfers_delay_p50_ns", "transfers_delay_p99_ns", "flood_delay_p50_ns",
          "queueing_delay_mean_ns"},
         "The buffers of sending sockets, which the kernel tunes and an application fills again as they drain; hosts "
         'here have written 4 MiB before. With `--sysctl "net.ipv4.tcp_wmem=4096 4194304 4194304"` real hosts do as '
