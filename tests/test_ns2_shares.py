@@ -109,8 +109,8 @@ def test_hosts_on_access_links_that_are_no_faster_than_the_bottleneck_lose_what_
     loss = [(run["drops"] - run["drops_0"]) / (run["arrivals"] - run["arrivals_0"]) for run in theirs]
     # As in `compare`; either side's standard error is below 1 %.
     assert fmean(mine) == pytest.approx(fmean(loss), rel=0.03)
-    # Two flows or so hold their window, 11 % of the link each, for a whole run, in ns-2 as here. All others get the same, whatever
-    # their numbers: groups differ by 1 % in a run. A lot that was not mixed gave the last 36 a quarter more than the others.
+    # A flow or two hold their window, 11 % of the link each, for a whole run, in ns-2 as here. All others get the same,
+    # whatever their numbers: groups differ by 1 % in a run. Lots that were not mixed gave the last 36 a quarter more.
     rates = [[rate / 1e6 for rate in run.flows["throughput_bps"]] for run in runs]
     for group in (slice(0, 25), slice(64, 100)):
         mean = fmean(rate for run in rates for rate in run[group] if rate < 3)
