@@ -32,7 +32,7 @@ def test_each_direction_has_its_rate_where_its_packets_leave() -> None:
     done = access.lines(home(), Access(wan="wan0"))
     up, down = done.parts
     assert up.title == (
-        "upload (link reverse): 9500 kbit/s with headers and framing, 95 % of the line's 10 Mbit/s; a speed test will "
+        "upload: 9500 kbit/s with headers and framing, 95 % of the line's 10 Mbit/s; a speed test will "
         "show about 9.06 Mbit/s; leaves by wan0"
     ), "1448 of 1518 bytes are data"
     [line] = up.lines
@@ -135,12 +135,12 @@ def test_a_recommendation_deploys_both_directions(sluicegate: Program, tmp_path:
     asked = ["--disciplines", "cake", "--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"]
     answer = sluicegate("recommend", "cable", *asked, "--wan", "wan0", "--margin", "5 %", "-o", tmp_path / "out")
     assert answer.returncode == 0, answer.stderr
-    assert "  # upload (link reverse_shaper): 9500 kbit/s" in answer.stdout
-    assert "  # download (link shaper): 95 Mbit/s" in answer.stdout
+    assert "  # upload: 9500 kbit/s" in answer.stdout
+    assert "  # download: 95 Mbit/s" in answer.stdout
     assert "as are the commands" not in answer.stdout
     done = sg.Recommendation.read(tmp_path / "out")
     assert done.access == Access(wan="wan0")
-    assert [part.title.partition(" ")[0] for part in done.deployment("cake").parts] == ["upload", "download"]
+    assert [part.title.partition(":")[0] for part in done.deployment("cake").parts] == ["upload", "download"]
     with pytest.raises(Undeployable, match="two directions: --wan NAME"):
         done.deployment("cake", dev="wan0")
     with pytest.raises(sg.ScenarioError, match="an access line has two directions"):

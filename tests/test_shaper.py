@@ -70,9 +70,7 @@ def test_what_is_deployed_is_what_was_simulated() -> None:
     [cake] = [line for line in up.lines if " cake " in line]
     assert "cake bandwidth 9500kbit " in cake
     assert " overhead 18 mpu 64 egress" in cake
-    assert up.title.startswith(
-        "upload (link reverse_shaper): 9500 kbit/s with headers and framing, 95 % of the line's 10 Mbit/s"
-    )
+    assert up.title.startswith("upload: 9500 kbit/s with headers and framing, 95 % of the line's 10 Mbit/s")
     [htb] = [line for line in down.lines if " htb rate " in line]
     assert " rate 47500kbit burst 9000 cburst 9000 " in htb
     assert " overhead 4 mpu 64" in htb

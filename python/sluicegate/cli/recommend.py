@@ -368,8 +368,12 @@ def tables(
     columns = []
     for at in told:
         goal = done.goals[at]
-        unit = f", {goal.shown[0]}" if goal.shown[0] else ""
-        what = f"{'utilisation' if of_a_rate(goal) else goal.metric.word.replace('_', ' ')}{unit}"
+        unit, factor = goal.shown
+        what = "utilisation" if of_a_rate(goal) else goal.metric.word.replace("_", " ")
+        if goal.bound is not None:
+            what += f"\n{goal.sense} {goal.bound * factor:.5g}{unit and ' '}{unit}"
+        elif unit:
+            what += f", {unit}"
         cells = [
             goal.number(done.comparison.mean(each.label, goal.column))
             + ("" if goal.bound is None else f"  {VERDICTS[each.kept[at]]}")
@@ -442,15 +446,19 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
         if label not in done.best():
             print(f"{' and '.join(done.best())} leave the queue in the modem with these commands, or have no command; "
                   f"the next in the ranking without this problem: {label}")  # fmt: skip
-        print(f"to deploy {label} on {named}, as root:")
+        command = done.command(label, file, sets)
+        openwrt = done.system == "openwrt"
+        print(f"to {'try' if command else 'deploy'} {label} on {named}, as root"
+              f"{', with SQM stopped' * openwrt}{', until it restarts' * bool(command)}:")  # fmt: skip
         for line in commands(done, label, found):
             print(f"  {line}")
-        if command := done.command(label, file, sets):
+        if command:
             from ..deploy import formats
 
-            known = [f"--format {name}" for name in formats.fitting(found) if name != "tc"]
-            print(f"the same with all remarks; as a router's own file with {' or '.join(known)}:")
-            print(f"  {command}{' --format openwrt' * (done.system == 'openwrt')}")
+            own = "openwrt" if openwrt else "systemd"
+            others = [f"--format {name}" for name in formats.fitting(found) if name not in {"tc", own}]
+            print(f"to keep it, as a file of the router:\n  {command} --format {own}")
+            print(f"for other routers {' or '.join(others)}; without --format the lines above, with all remarks")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
             more = {each: done.command(each, file, sets) or f"--disciplines {each}" for each in others}
             print("\n".join(f"for the commands of {each}: {words}" for each, words in more.items()))

@@ -140,13 +140,15 @@ def _direction(
     part = round(100 * place.rate / line.rate_bps, 1) if place.shaper else 100 * position.part
     rate = f"{place.shown_rate} with headers and framing, {part:g} % of the line's {shown}; a speed test will show "
     rate += f"about {rate_text(speed_test(place.rate, place.framing.on_wire))}"
+    queue = queue_at(resolved, place.name)
+    if linux.shaper_rate(place) != place.rate and queue["discipline"] != "cake":
+        rate += f"; htb does not know PTM and gets 64/65 of it, {linux.shaper_rate(place) // 1000} kbit/s"
     where = f"leaves by {dev}" + (f", which is fed with what comes in by {access.wan}" if dev != access.lan and
                                   link != REVERSE else "")  # fmt: skip
     remarks = [each for each in found.remarks if not each.endswith(UNDO)]  # one remark undoes both directions
-    queue = queue_at(resolved, place.name)
     if queue["discipline"] == "drop_tail":
         limit, in_bytes = Values(queue).size("limit")
         longest = duration((limit if in_bytes else limit * place.packet) * 8 / place.rate)
         said = f"first come, first served, as in the modem; packets wait here for up to {longest}"
         remarks.insert(0, f"drop_tail: {said}. --set queue.discipline=cake, or fq_codel, keeps that short")  # fmt: skip
-    return Deployment(lines=found.lines, remarks=remarks, title=f"{way} (link {place.name}): {rate}; {where}")
+    return Deployment(lines=found.lines, remarks=remarks, title=f"{way}: {rate}; {where}")

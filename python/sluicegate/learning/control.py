@@ -23,6 +23,10 @@ KEEPS = {"reno": 0.5, "cubic": 0.7}
 """The part of its window that a sender keeps at a loss: RFC 5681, RFC 9438. BBR's version 3 does so, too, but does not
 grow then."""
 
+LEAST = 5
+"""Packets in flight from which a reduction counts: windows are whole packets, two at least, so that of four CUBIC keeps
+two as Reno does, and of three Reno keeps two as CUBIC does."""
+
 END = 2
 """The first reductions, which end slow start and meet many losses at once, do not count where there are others."""
 
@@ -218,7 +222,7 @@ def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals, Reals]:
         # Of a loss the window before is that as the last one before it was acknowledged: what is sent for duplicate
         # acknowledgements is beyond it.
         first = int(np.searchsorted(flight.acked, flight.acked[at])) if flight.again[at] else max(int(at) - 1, 0)
-        if kept and (grown := _growth(flight, after, first)) is not None:
+        if until >= 0 and (grown := _growth(flight, after, first)) is not None:
             growth.append(grown)
         until = int(flight.high[at])
         after = int(np.searchsorted(flight.acked, until))
@@ -226,7 +230,9 @@ def reductions(flight: Flight, rtt: int) -> tuple[Reals, Reals, Reals]:
             break
         half = max(int(flight.time[after] - flight.time[at]), rtt) // 2
         end = int(np.searchsorted(flight.time, flight.time[after] + half)) + 1
-        kept.append(float(np.median(flight.packets[after:end])) / max(float(flight.packets[first]), 1.0))
+        before = float(flight.packets[first])
+        if before > LEAST - 0.5:
+            kept.append(float(np.median(flight.packets[after:end])) / before)
     halfway, by = np.array(growth).reshape(-1, 2).T
     return np.array(kept), halfway, by
 
