@@ -92,7 +92,7 @@ def test_it_resumes(tmp_path: Path) -> None:
 def test_ones_own_has_an_envelope_by_its_promise(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
     grid = replace(TINY, flows=(10,), moves=())
-    with pytest.warns(sg.ScenarioWarning, match="short.py:Short promises nothing"):
+    with pytest.warns(sg.ScenarioWarning, match="short.py:Short promises no delay"):
         loose = sg.envelope("short.py:Short", grid=grid)
     strict = sg.envelope("short.py:Short", grid=grid, promise="20 ms")
     aimed = sg.envelope("short.py:Short", grid=grid, promise="10 ms target")

@@ -381,7 +381,7 @@ def test_a_gentle_average_above_max_th_is_told_too(tmp_path: Path) -> None:
 def test_an_average_below_max_th_is_not_told() -> None:
     run = sg.run("bursts")
     assert run.links["average_packets_max"][0] > 40  # it is above now and then
-    assert traps.of_run(run.summary["scenario"], run) == []
+    assert traps.of_run(run.summary["scenario"], run.links, run.queue) == []
 
 
 def test_a_change_at_the_end_comes_too_late(tmp_path: Path) -> None:
@@ -444,3 +444,10 @@ def resolved(text: str, tmp_path: Path) -> dict[str, Any]:
 def test_a_link_before_the_queue_that_is_too_slow(tmp_path: Path) -> None:
     [said] = traps.of_scenario(resolved(LINKS, tmp_path))
     assert "sends 2 Mbit/s each into the link lan of 5 Mbit/s, which Drop Tail manages" in said
+
+
+def test_a_comparison_tells_what_its_runs_showed(tmp_path: Path) -> None:
+    """Of the seed that is drawn over time, and whose discipline it is."""
+    (tmp_path / "trap.toml").write_text(changed(HELD))
+    with pytest.warns(TrapWarning, match="^red: .*average was within 5 % of max_th"):
+        sg.compare(tmp_path / "trap.toml", disciplines="red,drop_tail", seeds=1)

@@ -246,11 +246,13 @@ def disciplines(pair: Path) -> Part:
     note = (
         "One enqueue, one dequeue and one call of `next_wakeup` through the trait object: ns, the fastest of five "
         "runs, then instructions, without the loop that makes the packets, advances the clock and provides the context "
-        f"({least[loop]:.1f} ns and {digits(counts[loop], 0)} instructions). *33 flows*: 40 packets are queued, "
-        "thresholds are 30 and 60. *1 flow* and more: a packet of each is queued, at least 40 in all, if the "
-        "discipline permits; the link is faster in proportion, thresholds are 3/4 and 3/2 of the queue, and tables "
-        "are as large as their ranges allow, up to 100,000. *Overload*: 65,537 flows send a packet each in turn, twice "
-        "as fast as the link, into a buffer of as many; one enqueue and half a dequeue."
+        f"({least[loop]:.1f} ns and {digits(counts[loop], 0)} instructions).\n\n"
+        "- *33 flows*: 40 packets are queued, thresholds are 30 and 60.\n"
+        "- *1 flow* and more: one packet of each flow is queued, at least 40 in all, if the discipline permits. The "
+        "link is faster in proportion, thresholds are 3/4 and 3/2 of the queue, and tables are as large as their "
+        "ranges allow, up to 100,000.\n"
+        "- *Overload*: 65,537 flows send a packet each in turn, twice as fast as the link, into a buffer of as many; "
+        "one enqueue and half a dequeue."
     )
     all_of = {name: cost for costs in result.values() for name, cost in costs.items()}
     rows: list[list[object]] = [
@@ -294,7 +296,7 @@ def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
         "NewReno flows over RED at 1 Mbit/s per flow, with thresholds in proportion, including set-up and slow start. "
         "The fastest of three runs; one run with more than 10,000 flows."
     )
-    columns = ["flows", "packets", "CPU s", "ns per packet", "to 10 flows", "peak memory, MiB", "bytes per flow"]
+    columns = ["flows", "packets", "CPU s", "ns per packet", "times 10 flows", "peak memory, MiB", "bytes per flow"]
     return [table(title, note, columns, rows)], result
 
 
@@ -370,8 +372,9 @@ def places(scenario: Path) -> Part:
         result[rate] = each = (kept - without) / count
         rows.append([f"{rate} times the link", without, count, round(each, 1), f"{kept / without - 1:+.1%}"])
     note = (
-        "Instructions of complete runs of choke2004 with the default series, and what it adds to keep the places of "
-        f"the queue every 97.3 ms: at most {ALLOWED_PLACE} for each. Tables for Python are not counted."
+        "Instructions of complete runs of choke2004 with the default series, and those added by storing, every 97.3 "
+        f"ms, which flow is at each place of the queue: at most {ALLOWED_PLACE} for each place. Tables for Python are "
+        "not counted."
     )
     columns = ["UDP", "instructions", "places kept", "added for each", "added to the run"]
     return [table("Places in the queue", note, columns, rows)], result

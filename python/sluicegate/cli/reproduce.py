@@ -88,7 +88,7 @@ def reproduce(
     except MissingRuns as error:
         raise Refusal(
             f"--redraw: {error}: the kept runs have other settings or are from another build of Sluicegate; "
-            "leave --redraw out"
+            "--quick, --full and --seeds as in that command, or leave --redraw out"
         ) from None
     if not quiet:
         print(out / "report.html" if name == "all" else outcomes[0].page)
@@ -123,7 +123,8 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     if not quiet:
         claims = [verdict for verdict in outcome.verdicts if verdict.check.kind != "reference"]
         found = f"{len(outcome.contradicted)} of {len(claims)} claims contradicted" if claims else NO_CLAIMS
-        print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {found}")
+        checks = f"{len(outcome.verdicts)} check{'s' * (len(outcome.verdicts) != 1)}"
+        print(f"{outcome.paper.name}: {checks}: {verdict_line(outcome.verdicts)}; {found}")
         if any(id_.startswith("short:") for id_ in outcome.record):
             print(f"{outcome.paper.name}: judged by the kept runs at full length; the report shows the short ones too")
         if not outcome.compared:

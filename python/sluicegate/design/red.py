@@ -270,7 +270,7 @@ class _Designer:
         self.warnings.append(
             f"{what} is short beside the round trip of {duration(self.rtt)}: the average follows the queue within "
             f"{trips:.3g} round trips only, since a faster average would oscillate. Within {MOST_ROUND_TRIPS} "
-            f"(Sec. III) it would with a delay target of {duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
+            f"round trips (Sec. III) it follows with a delay target of {duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
         )
 
     def choose_max_th(self, min_th: int) -> int:
@@ -340,7 +340,7 @@ class _Designer:
             f"{_are(flows)} too many for {duration(self.middle / self.per_second)}: windows of {window:.2g} packets "
             f"need max_p = {min(needed, 1):.2g}, but it should never exceed {MOST_MAX_P:g} (Sec. VII). So max_p is "
             f"{MOST_MAX_P:g}, and the delay will be longer. "
-            f"{held}{flows} would be with a delay target of {duration(flows * least / self.per_second - self.rtt)}"
+            f"{held}{flows} need a delay target of {duration(flows * least / self.per_second - self.rtt)}"
         )
 
     def warn_of_few(self, flows: int) -> None:
@@ -350,7 +350,7 @@ class _Designer:
         self.warnings.append(
             f"{_are(flows)} too few for {duration(delay)}: the queue swings by {duration(part * (self.rtt + delay))}, "
             f"and the thresholds are {duration(delay / 2)} away. The link is idle at times, the average reaches "
-            f"max_th, and the queue may not be held midway. {held}{flows} would be with a delay target of "
+            f"max_th, and the queue may not be held midway. {held}{flows} need a delay target of "
             f"{duration(2 * part / (1 - 2 * part) * self.rtt)}"
         )
 

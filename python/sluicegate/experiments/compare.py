@@ -421,6 +421,10 @@ def compare(
         found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved), hosts)
         if out is not None and write:
             found.write(out)
+    if drawn is not None:
+        seen = [tables[name].filter(seed=drawn).partition_by("experiment", as_dict=True) for name in ("links", "queue")]
+        said = {label: traps.of_run(each, *(table[label,] for table in seen)) for label, each in resolved.items()}
+        scenario.warn(_warnings(said), scenario.TrapWarning)
     if hosts is not None:
         scenario.warn(found.remarks()[len(hosts.notes) :], real_hosts.RealHostsWarning)
     return found
@@ -464,7 +468,7 @@ def _comparison(
     order = {"discipline": list(names), "name": groups}
     delays = delays.sort(*(delays[key].replace_strict(values, range(len(values))) for key, values in order.items()),
                          "delay_max_ns")  # fmt: skip
-    runs, queue = measured(tables, hosts is not None), labelled(tables["queue"])
+    runs, queue = measured(tables, hosts is not None), labelled(tables["queue"]).drop("average_packets")
     return Comparison(runs, names, base.label, groups, links, summary, delays, queue)
 
 

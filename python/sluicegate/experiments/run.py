@@ -88,5 +88,5 @@ def run_read(
         captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
         told = stack.enter_context(shown(progress, lambda now, end, _: (now, end, Path(read.core.name).name)))
         done = Run(custom_aqm.run(read.core, told, read.queue, captures))
-    warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
+    warn(traps.of_run(done.summary["scenario"], done.links, done.queue), TrapWarning)
     return done

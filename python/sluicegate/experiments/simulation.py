@@ -130,7 +130,7 @@ class Simulation:
             changes = self.changes
             self._finished = Run(self._maker.summary(self._core.finish())), changes
             done = self._finished[0]
-            warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
+            warn(traps.of_run(done.summary["scenario"], done.links, done.queue), TrapWarning)
         return self._finished[0]
 
     # --- changing ------------------------------------------------------------------------------

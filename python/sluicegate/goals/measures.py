@@ -100,15 +100,26 @@ def column(group: str, metric: Metric) -> str:
 
 
 def kept() -> dict[str, tuple[str, ...]]:
-    """The tables and columns of a run that `measure` reads, and those of distributions and of queues over time."""
+    """The tables and columns of a run that `measure` and `traps.of_run` read, and those of distributions and of queues
+    over time."""
     reasons = tuple(f"drops_{reason}" for reason in drop_reasons())
     delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
+    averages = ("average_packets_mean", "average_packets_max")
     return {
         "flows": ("kind", "algorithm", "throughput_bps"),
         "groups": ("name", "flows", "opened_connections", *OF_TABLE),
         "delays": ("name", "delay_max_ns", "packets"),
-        "queue": ("link", "time_s", "queue_packets"),
-        "links": ("link", "arrivals_packets", "drops_packets", "lost_packets", *reasons, "marked_packets", *delays),
+        "queue": ("link", "time_s", "queue_packets", "average_packets"),
+        "links": (
+            "link",
+            "arrivals_packets",
+            "drops_packets",
+            "lost_packets",
+            *reasons,
+            "marked_packets",
+            *delays,
+            *averages,
+        ),
     }
 
 

@@ -84,7 +84,7 @@ def testbed(
             told = stack.enter_context(shown(progress, _said(read.resolved, Path(about.name).name)))
             status = None if told is None else lambda text: told(json.loads(text))
             done = Run(real_hosts.run(read.core, hosts, status, read.queue, busy=busy, pcap=target))
-    warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
+    warn(traps.of_run(done.summary["scenario"], done.links, done.queue), TrapWarning)
     warn([remark for remark in done.remarks() if remark not in hosts.notes], RealHostsWarning)
     return done
 

@@ -10,13 +10,16 @@ class that has all long TCP flows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..envelopes import Envelope
 from ..traffic.groups import Traffic
 from ..traffic.paths import REVERSE, Resolved
 from . import buffers, envelope, marks, runs, sources, targets, thresholds, wires
 from .runs import MINUTE_S, about, packet_ns, seconds
-from .thresholds import Tables
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["MINUTE_S", "about", "common", "of_run", "of_scenario", "packet_ns", "seconds"]
 
@@ -61,9 +64,9 @@ def of_scenario(resolved: Resolved, real: bool = False, envelopes: Mapping[str, 
     return [sentence for sentences in found for sentence in sentences]
 
 
-def of_run(resolved: Resolved, run: Tables) -> list[str]:
-    """What only a run shows. `resolved`: the scenario that was run."""
-    return list(thresholds.held_average(resolved, run))
+def of_run(resolved: Resolved, links: pl.DataFrame, queue: pl.DataFrame) -> list[str]:
+    """What only a run shows: by its tables `links` and `queue`. `resolved`: the scenario that was run."""
+    return list(thresholds.held_average(resolved, links, queue))
 
 
 def common(lists: Iterable[Sequence[str]]) -> list[str]:

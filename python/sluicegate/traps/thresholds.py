@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..quantities import in_base_unit, rate_text
 from ..traffic.groups import UNRESPONSIVE, Traffic, typical_rtt_ns
@@ -38,16 +38,6 @@ AT_MAX_TH = 0.95
 
 MOST = 0.5
 """Most of the time: at least this part of it."""
-
-
-class Tables(Protocol):
-    """What is looked at of a run: its tables `links` and `queue`."""
-
-    @property
-    def links(self) -> pl.DataFrame: ...
-
-    @property
-    def queue(self) -> pl.DataFrame: ...
 
 
 def thresholds(queue: Resolved) -> tuple[str, str] | None:
@@ -183,7 +173,7 @@ def _instead(queue: Resolved) -> str:
     return f"Lower the load, {gentle}take a discipline that distinguishes flows, such as choke or fq_codel"
 
 
-def held_average(resolved: Resolved, run: Tables) -> Iterator[str]:
+def held_average(resolved: Resolved, links: pl.DataFrame, queue: pl.DataFrame) -> Iterator[str]:
     """An average at or above max_th for most of the measured time, by the samples of the table `queue`; without series
     by the mean of the average in `links`.
 
@@ -191,34 +181,33 @@ def held_average(resolved: Resolved, run: Tables) -> Iterator[str]:
     from max_th on, where the probability leaves the range that max_p was chosen for. Nothing is said of a queue in byte
     mode, nor of one that changes while it runs.
     """
-    queue = resolved["queue"]
-    keys = thresholds(queue)
+    rule = resolved["queue"]
+    keys = thresholds(rule)
     changed = any(str(change.get("key", "")).startswith("queue") for change in resolved.get("changes", ()))
-    if not keys or isinstance(queue[keys[1]], str) or queue.get("mode") == "byte" or changed:
+    if not keys or isinstance(rule[keys[1]], str) or rule.get("mode") == "byte" or changed:
         return
-    high = queue[keys[1]]
-    bound = high if queue.get("gentle") else AT_MAX_TH * high
+    high = rule[keys[1]]
+    bound = high if rule.get("gentle") else AT_MAX_TH * high
     warmup = in_base_unit(resolved["run"]["warmup"]) / 1e9
-    names = {place.name for place in places(resolved) if queue_at(resolved, place.name) is queue}
-    rows = [row for row in run.links.to_dicts() if row["link"] in names and row["average_packets_mean"] is not None]
-    samples = run.queue if any(row["average_packets_max"] >= bound for row in rows) else None
+    names = {place.name for place in places(resolved) if queue_at(resolved, place.name) is rule}
+    rows = [row for row in links.to_dicts() if row["link"] in names and row["average_packets_mean"] is not None]
     for row in rows:
-        if samples is None or row["average_packets_max"] < bound:
+        if row["average_packets_max"] < bound:
             continue
-        seen = samples.filter((samples["link"] == row["link"]) & (samples["time_s"] > warmup))["average_packets"]
+        seen = queue.filter((queue["link"] == row["link"]) & (queue["time_s"] > warmup))["average_packets"]
         share = float((seen >= bound).mean() or 0) if len(seen) else float(row["average_packets_mean"] >= bound)
         if share < MOST:
             continue
         how_long = f"for {percent(share)} of the time" if len(seen) else "on average"
         forced = row["drops_forced"] / row["drops_packets"] if row["drops_packets"] else 0
-        if queue.get("gentle"):
+        if rule.get("gentle"):
             there = f"at or above {keys[1]} = {amount(high)}"
-            means = f"more than max_p = {queue['max_p']:g} is dropped or marked"
+            means = f"more than max_p = {rule['max_p']:g} is dropped or marked"
         else:
             there = f"within 5 % of {keys[1]} = {amount(high)} or above"
             part = f", {percent(forced)} of its drops" if forced else ""
             means = f"at {keys[1]} arrivals are dropped or marked whatever max_p says{part}"
-        gentle = "set gentle = true, " if queue.get("gentle") is False else ""
+        gentle = "set gentle = true, " if rule.get("gentle") is False else ""
         yield (
             f"{row['link']}: the average was {there} {how_long}; {means}. Raise {keys[1].replace('_th', '_p')} or "
             f"{keys[1]}, {gentle}or lower the load"
