@@ -124,7 +124,7 @@ def test_the_manual_shows_the_example_as_it_is() -> None:
     code = EXAMPLE.read_text("utf-8")
     assert f"```python\n{code}```" in DOCS.joinpath("own-discipline.md").read_text("utf-8")
     lines = code[code.index("class Choke") :].splitlines()
-    assert len([line for line in lines if line.strip()]) == 25
+    assert len([line for line in lines if line.strip()]) < 40, "read at a glance"
 
 
 def test_it_needs_no_base_class() -> None:
