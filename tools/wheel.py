@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sluicegate.cli.common import commit
+from sluicegate.declarations import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "out" / "wheel"
