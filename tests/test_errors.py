@@ -142,6 +142,16 @@ def test_a_wrong_override_is_named(
     assert list(tmp_path.iterdir()) == [small]
 
 
+def test_a_near_file_does_not_hide_a_near_bundled_scenario(sluicegate: Program, tmp_path: Path) -> None:
+    for file, asked, meant in (
+        ("chok199", "chok1999", '"chok199" or the bundled "choke1999"'),
+        ("unresponsive2.toml", "unresponsive1.toml", '"unresponsive2.toml" or the bundled "unresponsive"'),
+        ("cabel.toml", "cabel", '"cabel.toml" or the bundled "cable"'),
+    ):
+        (tmp_path / file).touch()
+        assert sluicegate("run", asked).stderr == f"error: {asked}: no such file; did you mean {meant}?\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
