@@ -29,11 +29,8 @@ def listed(values: Mapping[str, str]) -> str:
 def commit() -> str:
     """The commit of the working tree that runs, or that the wheel was built from; "" where it is not known."""
     package = Path(__file__).parent
-    kept = package / "commit"  # tools/wheel.py writes it
-    if kept.exists():
-        return kept.read_text("utf-8").strip()
     if not (package.parents[1] / ".git").exists():
-        return ""
+        return _core.commit()
     asked = ["git", "-C", str(package), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
     with suppress(OSError):
         return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
