@@ -326,6 +326,8 @@ def test_what_arrives_departs_is_dropped_or_waits(discipline: str, limit: int, u
     ("name", "key", "told"),
     [
         ("Red", "minth", "Red() got an unexpected keyword argument 'minth'; did you mean \"min_th\"?"),
+        ("Dumbbell", "xyz", "Dumbbell() got an unexpected keyword argument 'xyz'; known: rate, delay, access_rate, "),
+        ("Tcp", "xyz", "Tcp() got an unexpected keyword argument 'xyz'; known: count, algorithm, size, profile, "),
         ("simulate", "seeds", "simulate() got an unexpected keyword argument 'seeds'; did you mean \"seed\"?"),
         ("dumbbell", "rtt", "Dumbbell() got an unexpected keyword argument 'rtt'; known: "),
     ],

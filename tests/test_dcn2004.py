@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 
 import sluicegate as sg
 from sluicegate import scenario as api
+from sluicegate.declarations import commit
 from sluicegate.experiments.engine import Experiment, Store, Tables, run_experiments
 from sluicegate.papers.dcn2004 import PAPER, network, response_times, text_claims
 from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
@@ -24,7 +26,9 @@ from sluicegate.papers.dcn2004.response_times import Distribution
 from sluicegate.papers.dcn2004.schemes import AFD, DCN, DROP_TAIL, PI, PI_ECN, RIO_PS, SCHEMES, UNCONGESTED
 from sluicegate.reproduce import Outcome, Paper, Settings, reproduce, study
 from sluicegate.reproduce.claim import judge, numbered
-from sluicegate.reproduce.kept import _digest, _keys, keep, read, studies_of
+from sluicegate.reproduce.kept import Kept, _digest, _keys, keep, read, studies_of
+
+ROOT = Path(__file__).parents[1]
 
 TINY = Settings(seeds=(1,), duration_s=14, warmup_s=3, sample_s=1)
 SOME = ("fig9", "fig20", "series", "unresponsive", "loads")
@@ -127,7 +131,7 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
     for file in paper.kept_folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     index = json.loads((tmp_path / "kept.json").read_text("utf-8"))
-    other = index | {"version": "0.0.1", "scenarios": dict(index["scenarios"])}
+    other = index | {"scenarios": dict(index["scenarios"])}
     del other["scenarios"]["90 %, DCN"]
 
     def page(index: dict[str, Any], paper: Paper, figure: str) -> str:
@@ -136,7 +140,12 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
             reproduce(replace(paper, kept=tmp_path), out, only=[figure], redraw=True)
         return (out / f"report-{figure}.html").read_text("utf-8")
 
-    assert "Full length: measured by Sluicegate 0.0.1." in page(other, paper, "fig20")
+    made = pl.read_parquet(tmp_path / "code.parquet")
+    made.with_columns(version=pl.lit("0.0.1"), commit=pl.lit("abc")).write_parquet(tmp_path / "code.parquet")
+    told = page(other, paper, "fig20")
+    assert "Full length: measured by Sluicegate 0.0.1." in told
+    assert f"{made.height} runs of seed 1 by version 0.0.1 (commit abc);" in told
+    made.write_parquet(tmp_path / "code.parquet")
     missing = page(other, paper, "fig9")
     assert "Short runs: none at full length are kept for this figure." in missing
     assert "<th" in missing
@@ -182,6 +191,8 @@ def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Pa
 def test_a_seed_alone_is_kept_beside_those_that_were(beside: tuple[Paper, Path, Outcome], tmp_path: Path) -> None:
     paper = replace(beside[0], kept=tmp_path / "kept")
     shutil.copytree(beside[0].kept_folder, paper.kept_folder)
+    code = paper.kept_folder / "code.parquet"
+    pl.read_parquet(code).with_columns(commit=pl.lit("of the first")).write_parquet(code)
     with a_tenth():
         reproduce(paper, tmp_path / "out", settings=replace(paper.full, seeds=(2,)), only=["fig20"])
         left_out = keep(paper, tmp_path / "out", replace(paper.full, seeds=(1, 2)), simulated)
@@ -190,6 +201,11 @@ def test_a_seed_alone_is_kept_beside_those_that_were(beside: tuple[Paper, Path, 
     assert "fig9" in left_out, "it has runs of one seed alone"
     assert kept is not None
     assert kept.settings.seeds == (1, 2)
+    kept_points = len(kept.scenarios)
+    assert kept.code() == (
+        f"{kept_points} runs of seed 1 by version {sg.__version__} (commit of the first); "
+        f"{kept_points} runs of seed 2 by version {sg.__version__} (commit {commit()})"
+    )
     assert [each.seed for each in kept.prepared.of(90)] == [1, 2]
     was = pl.read_parquet(beside[0].kept_folder / "links.parquet")
     for name, links in kept.tables["links"].group_by("experiment"):
@@ -197,6 +213,19 @@ def test_a_seed_alone_is_kept_beside_those_that_were(beside: tuple[Paper, Path, 
         assert first.equals(was.filter(experiment=name[0]).select(links.columns).drop("seed"))
         assert second.height == first.height
         assert not second.equals(first)
+    with a_tenth():
+        assert keep(paper, tmp_path / "nothing", replace(paper.full, seeds=(1,)), simulated) == left_out
+        fewer = read(paper)
+    assert fewer is not None
+    assert fewer.tables["links"].equals(kept.tables["links"].filter(seed=1))
+    assert fewer.scenarios.keys() == kept.scenarios.keys()
+
+
+def test_runs_that_depend_on_what_cannot_be_read_again_are_not_kept(made: tuple[Path, Outcome], tmp_path: Path) -> None:
+    paper = replace(PAPER, full=TINY, kept=tmp_path / "kept", restore=None)
+    with a_tenth(), pytest.raises(ValueError, match="dcn2004: its runs need what `prepare` finds: say in `restore`"):
+        keep(paper, made[0], paper.full, simulated)
+    assert not paper.kept_folder.exists()
 
 
 def test_a_key_that_is_newer_does_not_make_a_kept_scenario_another() -> None:
@@ -214,9 +243,19 @@ def test_a_key_that_is_newer_does_not_make_a_kept_scenario_another() -> None:
     assert all(_digest(other, keys) != _digest(was, keys) for other in others)
 
 
+def of_todays_code(kept: Kept) -> bool:
+    """Whether the crates are as they were at the commits that made the runs of the first seed."""
+
+    def same(at: str) -> bool:
+        asked = ["git", "diff", "--quiet", at, "--", "crates"]  # fails where it is no commit
+        return subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+    return all(same(at) for at in kept.tables["code"].filter(seed=kept.settings.seeds[0])["commit"].unique())
+
+
 @pytest.mark.parametrize("whose", ["a tenth", "package"])
 def test_kept_runs_begin_as_the_same_runs_do_today(whose: str, request: pytest.FixtureRequest) -> None:
-    """One of each discipline, where version and parameters are today's; otherwise the report only has to say so."""
+    """One of each discipline, where code and parameters are today's; otherwise the report only has to say so."""
     paper = PAPER if whose == "package" else request.getfixturevalue("beside")[0]
     with a_tenth() if whose == "a tenth" else nullcontext():
         kept = read(paper)
@@ -226,8 +265,8 @@ def test_kept_runs_begin_as_the_same_runs_do_today(whose: str, request: pytest.F
         figure = next(figure for figure in paper.figures() if figure.id == "table1")
         changed = kept.changed(figure, paper.full)
         points = [point for point in points if ALL.name(point) not in changed]
-        if not points or kept.version != sg.__version__:
-            pytest.skip("kept by another version, or with other parameters than today's")
+        if whose == "package" and not (points and of_todays_code(kept)):
+            pytest.skip(f"kept with other parameters or code than today's: {kept.code()}")
         until_s = 2 * kept.settings.sample_s
         first = replace(kept.settings, duration_s=until_s, warmup_s=0)
         needs = {name: frozenset(columns) for name, columns in SERIES.items()}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from conftest import SMALL, Program
+from typer.main import get_command
 
 import sluicegate as sg
 from sluicegate import _core
+from sluicegate.cli import app
+from sluicegate.cli.usage import every
 
 LINKS = """\
 [[network.links]]
@@ -142,6 +146,16 @@ def test_a_wrong_override_is_named(
     assert list(tmp_path.iterdir()) == [small]
 
 
+def test_a_near_file_does_not_hide_a_near_bundled_scenario(sluicegate: Program, tmp_path: Path) -> None:
+    for file, asked, meant in (
+        ("chok199", "chok1999", '"chok199" or the bundled "choke1999"'),
+        ("unresponsive2.toml", "unresponsive1.toml", '"unresponsive2.toml" or the bundled "unresponsive"'),
+        ("cabel.toml", "cabel", '"cabel.toml" or the bundled "cable"'),
+    ):
+        (tmp_path / file).touch()
+        assert sluicegate("run", asked).stderr == f"error: {asked}: no such file; did you mean {meant}?\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -190,19 +204,20 @@ def test_what_cannot_be_done_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("run", "missing argument 'FILE'; see `sluicegate run --help`"),
-        ("replay x", "missing option --rate; see `sluicegate replay --help`"),
+        ("run", "missing argument: FILE (scenario file, or a bundled scenario's name); see `sluicegate run --help`"),
+        ("replay x", "missing option: --rate RATE (rate of the"),
         ("run x --sed 3", 'no such option: --sed; did you mean "--seed"?; see'),
         ("run x --seeds 3", '"--seed"?; `compare`, `evaluate`, `recommend` have it; see'),
         ("recommend x --format openwrt", "no such option: --format; `connections`, `tc` have it; see"),
-        ("run x --seed -3", "--seed: must be at least 0; see"),
-        ("run x --seed a", "--seed: must be a whole number; see"),
-        ("run x --seed", "option --seed needs a value; see"),
-        ("new home --down 87 Mbit/s", 'too many words: (Mbit/s); quote a value with a space: --down "87 Mbit/s"; see'),
+        ("run x --seed -3", "--seed -3: must be at least 0; usage: --seed N (seed of every random stream [x>=0]); see"),
+        ("run x --seed a", "--seed a: must be a whole number; usage: --seed N (seed"),
+        ("run x --quiet=3", "option --quiet does not take a value; usage: -q, --quiet (print nothing but errors); see"),
+        ("new home --down 87 Mbit/s", 'too many words: Mbit/s; quote a value with a space: --down "87 Mbit/s"; see'),
         ("run x --set network.delay=5 ms", 'quote a value with a space: --set "network.delay=5 ms"; see'),
-        ("run x y", "too many words: (y); see"),
-        ("rnu x", "no such command 'rnu'; did you mean 'run'?; see `sluicegate --help`"),
-        ("theory chok", "did you mean 'choke'?; see `sluicegate theory --help`"),
+        ("run x y", "too many words: y; usage: sluicegate run [OPTIONS] FILE; see"),
+        ("rnu x", 'no such command: "rnu"; did you mean "run"?; see `sluicegate --help`'),
+        ("theory chok", 'did you mean "choke"?; see `sluicegate theory --help`'),
+        ("design xyz", 'no such command: "xyz"; known: red, pi, dcn, afd; see `sluicegate design --help`'),
         ("--frobnicate", "no such option: --frobnicate; see `sluicegate --help`"),
     ],
 )
@@ -211,6 +226,22 @@ def test_wrong_usage_is_one_line_with_its_fix(sluicegate: Program, arguments: st
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
+
+
+def test_an_option_without_its_value_is_told_with_its_usage(sluicegate: Program) -> None:
+    """Every one of every command."""
+    options = [
+        (path.strip("`"), parameter.opts[0])
+        for path, command in every(get_command(app))
+        for parameter in command.params
+        if parameter.param_type_name == "option" and not parameter.is_flag
+    ]
+    assert len(options) > 150
+    for path, option in options:
+        told = sluicegate(*path.split(), option).stderr
+        usage = rf"(-\w, )?{option}(, --\w+)? .* \(.*\)"
+        known = rf"error: option {option} needs a value; usage: {usage}; see `sluicegate {path} --help`\n"
+        assert re.fullmatch(known, told), told
 
 
 def test_an_empty_scenario_is_told_with_its_fix(sluicegate: Program, tmp_path: Path) -> None:

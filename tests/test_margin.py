@@ -143,6 +143,10 @@ def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
     assert re.findall(r" cake bandwidth (\S+)", done.deployment("cake").text()) == ["9Mbit", "30Mbit"]
     with pytest.raises(sg.ScenarioError, match="margin: the shapers of the scenario say their rates"):
         sg.recommend(text, access=Access(wan="wan0", margin=0.1), **run)  # type: ignore[arg-type]
+    with pytest.raises(sg.ScenarioError, match="today: with the shapers of the scenario no line without them"):
+        sg.recommend(text, access=Access(wan="wan0"), today={"queue.limit": 9}, **run)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="today: says what an access line is like: give access, too"):
+        sg.recommend(text, today={"queue.limit": 9}, disciplines="cake")
 
 
 def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:

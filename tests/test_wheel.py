@@ -42,6 +42,7 @@ def locked_requirements() -> str:
 @pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+    from sluicegate.declarations import commit
     from wheel import build
 
     wheel = build(tmp_path / "wheel")
@@ -61,6 +62,8 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     assert len(checks) > 80
     page = (tmp_path / "report" / "report.html").read_text()
     assert page.count("<svg") > 10
+    said = subprocess.run([command[0], "--version"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said == f"sluicegate {VERSION} (commit {commit()})\n"
 
 
 def test_the_version_is_the_same_everywhere() -> None:

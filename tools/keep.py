@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from sluicegate.experiments.engine import Store, run_experiments
+from sluicegate.experiments.engine import MissingRuns, Store, run_experiments
 from sluicegate.reproduce import paper
 from sluicegate.reproduce.kept import keep, read
 
@@ -30,7 +30,10 @@ def main() -> None:
         with Store(Path("out", name)) as store:
             return run_experiments(wanted, seeds, store=store)
 
-    missing = keep(chosen, Path(folder), settings, simulate)
+    try:
+        missing = keep(chosen, Path(folder), settings, simulate)
+    except (MissingRuns, ValueError) as error:
+        sys.exit(f"error: {folder}: {error}")
     for path in sorted(chosen.kept_folder.iterdir()):
         print(f"{path.stat().st_size / 1e3:8.1f} kB  {path}")
     if missing:

@@ -12,13 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sluicegate.cli.common import commit
+from sluicegate.declarations import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "out" / "wheel"
 PAGE = ROOT / "python" / "sluicegate" / "web" / "sluicegate.html"
-COMMIT = ROOT / "python" / "sluicegate" / "commit"
-"""What `sluicegate --version` of the wheel says; not in the tree, which asks git."""
 
 
 def can_be_guided() -> bool:
@@ -39,14 +37,11 @@ def build(out: Path, guided: bool = False) -> Path:
     shutil.rmtree(out, ignore_errors=True)
     maturin = Path(sys.executable).with_name("maturin")
     environment = {"CARGO_TARGET_DIR": str(ROOT / "target"), "PYO3_PYTHON": sys.executable} | os.environ
+    environment["SLUICEGATE_COMMIT"] = commit()  # what `sluicegate --version` of the wheel says; the tree asks git
     command = [str(maturin), "build", "--locked", "--interpreter", sys.executable, "--out", str(out)]
     if guided:
         command.append("--pgo")
-    COMMIT.write_text(commit(), "utf-8")
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    finally:
-        COMMIT.unlink()
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     (wheel,) = out.glob("*.whl")

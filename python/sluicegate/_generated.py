@@ -2159,8 +2159,6 @@ class Tcp(Hosts, role="flows"):
     rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
     access_delay or a round trip, not both
 
-    More attributes: those of `Hosts`.
-
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
@@ -2215,8 +2213,6 @@ class Telnet(Hosts, role="flows"):
     <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control character; start
     < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or
     rtts, not both; rtts names at least one; access_delay or a round trip, not both
-
-    More attributes: those of `Hosts`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2291,8 +2287,6 @@ class Http(Hosts, role="flows"):
     has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
     rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
     access_delay or a round trip, not both
-
-    More attributes: those of `Hosts`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2377,8 +2371,6 @@ class Connections(Hosts, role="flows"):
     rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
     both; rtts names at least one; access_delay or a round trip, not both
 
-    More attributes: those of `Hosts`.
-
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
@@ -2449,8 +2441,6 @@ class Udp(Flows, role="flows"):
     a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
     rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
-    More attributes: those of `Flows`.
-
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
@@ -2487,8 +2477,6 @@ class Poisson(Flows, role="flows"):
     Rules: codepoint = ect1 needs ecn = true; packet_size is in bytes; name has from 1 to 60 characters, none of them
     a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
     rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
-
-    More attributes: those of `Flows`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2529,8 +2517,6 @@ class OnOff(Flows, role="flows"):
     to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or
     rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay
     or a round trip, not both
-
-    More attributes: those of `Flows`.
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2576,8 +2562,6 @@ class Endpoints(Flows, role="flows"):
     rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
     both; rtts names at least one; access_delay or a round trip, not both
 
-    More attributes: those of `Flows`.
-
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
@@ -2601,8 +2585,6 @@ Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff | 
 @dataclass(frozen=True)
 class Link(Wired, role="link"):
     """One link of a general network, from one node to another.
-
-    More attributes: those of `Wired`.
 
     Attributes:
         name: The link's name, for paths and results. (required; Sluicegate)
@@ -2732,8 +2714,6 @@ class Reverse(Declared, role="reverse"):
 @dataclass(frozen=True)
 class Dumbbell(Wired, role="network"):
     """Senders and receivers on either side of one bottleneck link.
-
-    More attributes: those of `Wired`.
 
     Attributes:
         rate: Rate of the bottleneck; it must be given unless there is a trace. (default: the mean rate of trace;

@@ -49,9 +49,15 @@ class Declared:
     def __init_subclass__(cls, role: Role | None = None) -> None:
         if role is not None:
             cls.ROLE = role
+        own, heading, attributes = (cls.__doc__ or "").partition("Attributes:\n")
+        if shared := heading and (cls.__base__.__doc__ or "").partition(heading)[2]:
+            cls.__doc__ = f"{own}{heading}{attributes.rstrip()}\n{shared}"  # so that `help` explains every keyword
 
     def __new__(cls, *arguments: object, **given: object) -> Self:
-        check_keywords(cls.__name__, given, [field.name for field in fields(cls)])  # type: ignore[arg-type]
+        of_each = [getattr(each, "__dataclass_fields__", ()) for each in cls.__mro__]
+        known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        known.sort(key=lambda name: sum(name in names for names in of_each))  # its own before those of its bases
+        check_keywords(cls.__name__, given, known)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:

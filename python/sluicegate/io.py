@@ -9,7 +9,7 @@ import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
@@ -91,15 +91,19 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
-def near_file(path: Path) -> str:
-    """The end of a message about a file that is not there: the file of its folder whose name is nearest, if any is."""
+def near_file(path: Path, bundled: Sequence[str] = ()) -> str:
+    """The end of a message about a file that is not there: the file of its folder whose name is nearest, and the
+    nearest of names that are `bundled`, if any is near."""
     try:
         known = [each.name for each in path.parent.iterdir() if each.suffix == path.suffix and each.is_file()]
     except OSError:
-        return ""
+        known = []
     complete = [] if path.suffix else [f"{path.name}.toml"]
     near = [name for name in complete if path.with_name(name).is_file()] or get_close_matches(path.name, known, 1, 0.75)
-    return f'; did you mean "{path.with_name(near[0])}"?' if near else ""
+    meant = [f'"{path.with_name(name)}"' for name in near[:1]]
+    same = get_close_matches(path.name.removesuffix(".toml"), bundled, 1, 0.75)
+    meant += [f'{"the bundled " if near else ""}"{name}"' for name in same]
+    return f"; did you mean {' or '.join(meant)}?" if meant else ""
 
 
 def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -406,11 +405,8 @@ def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
         if name in known:
             return bundled_scenario(name)
         if not path.is_dir():
-            near = get_close_matches(name, known, 1, 0.75)
-            hint = f'; did you mean "{near[0]}"?' if near else f"; bundled scenarios: {', '.join(known)}"
-            if path.suffix == ".toml" and not near:
-                hint = ""  # a file of the caller's is meant
-            raise FileNotFoundError(2, f"no such file{near_file(path) or hint}", str(what))
+            others = "" if path.suffix == ".toml" else f"; bundled scenarios: {', '.join(known)}"
+            raise FileNotFoundError(2, f"no such file{near_file(path, known) or others}", str(what))
     try:
         if not (text := path.read_text("utf-8")).strip():
             raise _core.ScenarioError(f"{what}: is empty; `sluicegate new home -o FILE` writes a scenario of an access "

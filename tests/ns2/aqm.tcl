@@ -2,15 +2,8 @@
 # from 60 s to 260 s, the bytes that left the bottleneck and UDP's that arrived, the packets that it dropped and those that arrived
 # there, and the sum over time of the packets queued.
 foreach {seed kind udp} $argv {}
-set ns [new Simulator]
-ns-random $seed
-set a [$ns node]
-set b [$ns node]
-$ns simplex-link $a $b 1Mb 20ms $kind
-$ns simplex-link $b $a 1Mb 20ms DropTail
-$ns queue-limit $a $b 300
-$ns queue-limit $b $a 1000
-set q [[$ns link $a $b] queue]
+source [file join [file dirname [info script]] common.tcl]
+dumbbell $seed 1Mb 20ms $kind 300 1000
 switch $kind {
   PI {
     # The gains of sluicegate.design_pi for this link, which the test compares.
@@ -19,15 +12,7 @@ switch $kind {
     $q set qref_ 50
   }
   RED {
-    $q set thresh_ 10
-    $q set maxthresh_ 30
-    $q set q_weight_ 0.002
-    $q set linterm_ 10
-    $q set gentle_ false
-    $q set wait_ false
-    $q set bytes_ false
-    $q set queue_in_bytes_ false
-    $q set mean_pktsize_ 1000
+    red $q 10 30 10 false
     $q set setbit_ false
     $q set adaptive_ 1
     $q set top_ 0.5
@@ -45,42 +30,21 @@ switch $kind {
     $q set wait_ false
   }
 }
-set start [new RandomVariable/Uniform]
-$start set min_ 0
-$start set max_ 1
-proc attach {agent sink} {
-  global ns a b
-  set s [$ns node]
-  set r [$ns node]
-  $ns duplex-link $s $a 10Mb 5ms DropTail
-  $ns duplex-link $b $r 10Mb 0ms DropTail
-  $ns queue-limit $s $a 10000
-  $ns attach-agent $s $agent
-  $ns attach-agent $r $sink
-  $ns connect $agent $sink
-}
 for {set i 0} {$i < 32} {incr i} {
   set tcp [new Agent/TCP/Reno]
   $tcp set packetSize_ 960
   $tcp set window_ 100
   $tcp set fid_ 1
-  attach $tcp [new Agent/TCPSink]
-  set ftp [new Application/FTP]
-  $ftp attach-agent $tcp
-  $ns at [$start value] "$ftp start"
+  attach $tcp [new Agent/TCPSink] 5ms
+  ftp $tcp
 }
 set null [new Agent/LossMonitor]
 if {$udp} {
   set agent [new Agent/UDP]
   $agent set packetSize_ 1000
   $agent set fid_ 0
-  attach $agent $null
-  set cbr [new Application/Traffic/CBR]
-  $cbr set packetSize_ 1000
-  $cbr set rate_ 2Mb
-  $cbr set random_ 1
-  $cbr attach-agent $agent
-  $ns at [$start value] "$cbr start"
+  attach $agent $null 5ms
+  cbr $agent 2Mb [$start value]
 }
 set mon [$ns monitor-queue $a $b ""]
 proc counts {} {

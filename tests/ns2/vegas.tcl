@@ -1,40 +1,17 @@
 # ns vegas.tcl SEED MBPS FLOWS QUEUE LIMIT OVERHEAD: Vegas flows on a dumbbell, whose packets wait for up to OVERHEAD seconds. Prints, from 20 s to 80 s, the bytes that left the
 # bottleneck, the packets that arrived there and that it dropped, and the mean of the packets queued. QUEUE: RED or DropTail.
 foreach {seed mbps flows kind limit overhead} $argv {}
-source red.tcl
-set ns [new Simulator]
-ns-random $seed
-set a [$ns node]
-set b [$ns node]
-$ns simplex-link $a $b ${mbps}Mb 20ms $kind
-$ns simplex-link $b $a ${mbps}Mb 20ms DropTail
-$ns queue-limit $a $b $limit
-$ns queue-limit $b $a 1000
-if {$kind == "RED"} {
-  set q [[$ns link $a $b] queue]
-  red $q
-}
-set start [new RandomVariable/Uniform]
-$start set min_ 0
-$start set max_ 1
+source [file join [file dirname [info script]] common.tcl]
+dumbbell $seed ${mbps}Mb 20ms $kind $limit 1000
+if {$kind == "RED"} {red $q 5 15 50 false}
 for {set i 0} {$i < $flows} {incr i} {
-  set s [$ns node]
-  set r [$ns node]
-  $ns duplex-link $s $a 10Mb 5ms DropTail
-  $ns duplex-link $b $r 10Mb 0ms DropTail
-  $ns queue-limit $s $a 10000
   # Vegas's agent adds no header to its packets.
   set tcp [new Agent/TCP/Vegas]
   $tcp set packetSize_ 1000
   $tcp set window_ 100
   $tcp set overhead_ $overhead
-  set sink [new Agent/TCPSink]
-  $ns attach-agent $s $tcp
-  $ns attach-agent $r $sink
-  $ns connect $tcp $sink
-  set ftp [new Application/FTP]
-  $ftp attach-agent $tcp
-  $ns at [$start value] "$ftp start"
+  attach $tcp [new Agent/TCPSink] 5ms
+  ftp $tcp
 }
 set mon [$ns monitor-queue $a $b ""]
 set sum 0

@@ -92,6 +92,12 @@ fn version() -> &'static str {
     sluicegate_lab::VERSION
 }
 
+/// The commit that the build was told of, as tools/wheel.py does; "" otherwise.
+#[pyfunction]
+fn commit() -> &'static str {
+    option_env!("SLUICEGATE_COMMIT").unwrap_or("")
+}
+
 /// Everything declared, as JSON.
 #[pyfunction(name = "declarations")]
 fn declarations_json() -> PyResult<String> {
@@ -226,6 +232,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySimulation>()?;
     module.add_class::<capture::PyCaptureTable>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(commit, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(fair_share_gains, module)?)?;

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 
@@ -140,23 +139,10 @@ def own_traceback() -> Iterator[None]:
 def show_version(wanted: bool) -> None:
     if wanted:
         from .. import __version__
+        from ..declarations import commit
 
         print(f"sluicegate {__version__}{f' (commit {at})' if (at := commit()) else ''}")
         raise typer.Exit
-
-
-def commit() -> str:
-    """The commit of the working tree that runs, or that the wheel was built from; "" where it is not known."""
-    package = Path(__file__).parents[1]
-    kept = package / "commit"  # tools/wheel.py writes it
-    if kept.exists():
-        return kept.read_text("utf-8").strip()
-    if not (package.parents[1] / ".git").exists():
-        return ""
-    asked = ["git", "-C", str(package), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
-    with suppress(OSError):
-        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-    return ""
 
 
 @app.callback()

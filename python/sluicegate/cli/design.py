@@ -9,12 +9,13 @@ import typer
 
 from ..quantities import fixed
 from .common import Json, answers, app, print_table
+from .usage import Commands
 
 if TYPE_CHECKING:
     from ..design.common import Design, Rule
     from ..design.red import RedDesign
 
-design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
+design = typer.Typer(cls=Commands, help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
 app.add_typer(design, name="design", short_help="Choose a discipline's parameters for a link, by the paper's rules.")
 
 PacketSize = Annotated[str, typer.Option(metavar="SIZE", help="Length of a typical packet.")]

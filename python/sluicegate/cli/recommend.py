@@ -142,6 +142,7 @@ def recommend(
     from ..deploy.target import Undeployable, find_link, interface
     from ..experiments import recommend as recommendation
     from ..experiments.eligible import STATES, SYSTEMS, TC
+    from ..experiments.line import shaped
     from ..learning.unknown import answers as answers_for
     from ..learning.unknown import each_way, unknowns
     from ..traffic.paths import REVERSE
@@ -180,7 +181,7 @@ def recommend(
         announce(file, stated, goal or (), deployable, state, disciplines, seeds, jobs)
     # What a learnt scenario does not know, and no override states.
     open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
-    own_queues = any(".queue." in f".{key}" for key, _ in stated)
+    own_queues = line is None or shaped(resolved) or any(".queue." in f".{key}" for key, _ in stated)
     with many_runs(quiet, out, jobs, None) as progress:
         done = recommendation.recommend(
             file, disciplines=disciplines, seeds=seeds, sets=stated, out=out, access=line,

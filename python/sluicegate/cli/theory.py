@@ -10,6 +10,7 @@ import typer
 
 from ..quantities import fixed
 from .common import Json, Quiet, Refusal, answers, app, print_table
+from .usage import Commands
 
 if TYPE_CHECKING:
     from ..theory.choke_curve import ChokeTheory
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 FILES = ("theory.svg", "curve.parquet", "summary.json")
 """What `theory choke -o` writes."""
 
-theory = typer.Typer(help="Solve the papers' models for a link.", no_args_is_help=True)
+theory = typer.Typer(cls=Commands, help="Solve the papers' models for a link.", no_args_is_help=True)
 app.add_typer(theory, name="theory", short_help="Solve the papers' models for a link, without a simulation.")
 
 

@@ -68,9 +68,12 @@ def today(
     """What an access line is like today, with the overrides `now`, too, and the shapers that what is recommended is
     tried in. `fit`: gives a discipline the values that suit the link, its overrides included. Raises what `compare`
     does."""
-    if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
+    if shaped(resolved):
         if access.margin is not None:
             raise _core.ScenarioError("margin: the shapers of the scenario say their rates; leave it out")
+        if now:
+            raise _core.ScenarioError("today: with the shapers of the scenario no line without them is simulated; "
+                                      "leave it out")  # fmt: skip
         return Line(None, None, ())
     own = resolved["queue"]["discipline"]
     plain = Choice(own, own)
@@ -85,6 +88,11 @@ def today(
     choice = next(each for each in listed if each.name == tried)
     found = under(network, flows, choice, resolved, fit, sets=sets, seeds=seeds, **run)
     return Line(today, found, shapers(found), increase)
+
+
+def shaped(resolved: Mapping[str, Any]) -> bool:
+    """Whether a direction of an access line has a shaper in the scenario itself."""
+    return any("shaper" in way for way in (resolved["network"], resolved["network"].get(REVERSE, {})))
 
 
 def under(

@@ -81,9 +81,9 @@ def recommend(
     interface in the commands that deploy the best. `access`: instead of `dev`, the interfaces of a two-way access line,
     `sluicegate.deploy.Access(wan="wan0")`. The commands are then for both directions, and the runs simulate what they
     deploy: shapers in series with the modem's buffer. Their margin to the line's rate is that of `Access`, or else 5 %
-    below the highest rate that keeps the queue out of the modem (`margin`). `today`: more overrides for
-    the line as it is today, such as a buffer of each direction. `envelopes`: a folder that `sluicegate.envelope` wrote,
-    for notes on your own disciplines and on values that are not defaults.
+    below the highest rate that keeps the queue out of the modem (`margin`). `today`: with `access`, more
+    overrides for the line as it is today, such as a buffer of each direction. `envelopes`: a folder that
+    `sluicegate.envelope` wrote, for notes on your own disciplines and on values that are not defaults.
 
     Raises the exceptions of `compare`, and `ScenarioError` for texts that are not goals, and when no discipline is
     left.
@@ -97,6 +97,8 @@ def recommend(
         raise ValueError(f"deployable = {deployable!r}: must be {', '.join(SYSTEMS)}")
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
+    if today and access is None:
+        raise ValueError("today: says what an access line is like: give access, too")
     interface(dev)
     measured = None if envelopes is None else load(envelopes)
     if out is not None:

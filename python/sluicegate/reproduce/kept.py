@@ -1,10 +1,11 @@
 """Runs at full length, kept with a paper as data: what a reproduction with short runs shows beside its own.
 
-The folder `kept` of a paper holds the tables that its figures need of such runs, `prepared.parquet` (what had to be
-found out first), and `kept.json`: version, lengths, seeds, the keys that scenarios had, and for each point its name and
-two digests, of what its scenarios had at these keys and of what its short run came to when it was kept. A point is
-found by its name. The digests say whether the same would be run today, and whether the code, with keys that are newer,
-behaves as it did; if not, or if the version is another, the page says so, and nothing fails.
+The folder `kept` of a paper holds the tables that its figures need of such runs, `code.parquet` (the version and the
+commit that made each run), `prepared.parquet` (what had to be found out first), and `kept.json`: lengths, seeds, the
+keys that scenarios had, and for each point its name and two digests, of what its scenarios had at these keys and of
+what its short run came to when it was kept. A point is found by its name. The digests say whether the same would be run
+today, and whether the code, with keys that are newer, behaves as it did; if not, or if the version is another, the page
+says so, and nothing fails.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from .. import _core
+from ..declarations import commit
 from ..experiments.engine import MissingRuns, Store, run_experiments
 from ..experiments.job import check
 from ..io import staged, write_json, write_parquet
@@ -30,7 +32,7 @@ from .study import Point, Runs, Settings, Study, experiments
 if TYPE_CHECKING:
     from ..experiments.engine import Tables
 
-INDEX, PREPARED = "kept.json", "prepared"
+INDEX, PREPARED, CODE = "kept.json", "prepared", "code"
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Kept(Measured):
-    """What is kept with a paper, its tables with names for experiments. `version`: of Sluicegate, that ran it.
-    `keys`: those of scenarios then. `scenarios`: the digest of each point's by name. `behaviour`: that of what its
-    short run came to."""
+    """What is kept with a paper, its tables with names for experiments; one of them is `code`. `keys`: those of
+    scenarios then. `scenarios`: the digest of each point's by name. `behaviour`: that of what its short run came to."""
 
-    version: str
     keys: frozenset[str]
     scenarios: dict[str, str]
     behaviour: dict[str, str]
@@ -100,13 +100,24 @@ class Kept(Measured):
         """What a reader of a figure has to know of its runs; "" where they are those of today. `now`: short runs."""
         if not self.has(figure):
             return "Short runs: none at full length are kept for this figure."
-        told = [f"by Sluicegate {self.version}"] if self.version != _core.version() else []
+        names = [study.name(point) for study in figure.studies.values() for point in study.points]
+        versions = self.tables[CODE].filter(pl.col("experiment").is_in(names))["version"].unique().sort()
+        told = [f"by Sluicegate {', '.join(versions)}"] if versions.to_list() != [_core.version()] else []
         for what, names in (
             ("with other parameters or lengths than today's", self.changed(figure, chosen.full)),
             ("with code that came to something else in short runs", self.otherwise(figure, chosen, now)),
         ):
             told += [f"{what}: {'; '.join(names)}"] if names else []
         return f"Full length: measured {', and '.join(told)}." if told else ""
+
+    def code(self) -> str:
+        """Which code made the runs, in words."""
+        code = self.tables[CODE].group_by("version", "commit", maintain_order=True).agg("seed")
+        return "; ".join(
+            f"{len(seeds)} runs of seed {', '.join(map(str, sorted(set(seeds))))} by version {version}"
+            + (f" (commit {commit})" if commit else "")
+            for version, commit, seeds in code.iter_rows()
+        )
 
 
 def _scenario(study: Study, point: Point, settings: Settings, prepared: Any) -> list[dict[str, Any]]:
@@ -176,9 +187,11 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
 
     Runs that `out` lacks stay as they were kept, if the same would be run today; so a folder may have another seed
     alone. Returns the ids of the figures that are left out, because not all their runs are there. Raises ValueError
-    when two runs share a name, `MissingRuns` when what the runs need was not found out, and OSError.
+    when two runs share a name or need a `restore` that the paper lacks, `MissingRuns` when what the runs need was not
+    found out, and OSError.
     """
     old = read(chosen)
+    code = {"version": _core.version(), "commit": commit()}
 
     def stored(wanted: Any, seeds: Sequence[int], what: str = "") -> Tables:
         return run_experiments(wanted, seeds, store=store, kept_only=True)
@@ -186,7 +199,14 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
     def points(figure: Figure) -> list[tuple[str, Study, Point]]:
         return [(study.name(point), study, point) for study in figure.studies.values() for point in study.points]
 
+    def again(old: Kept, study: Study, point: Point) -> list[dict[str, Any]]:
+        """What an old point is today. Seeds that are kept no longer have what was prepared for them then."""
+        seeds = [(seed, prepared if seed in settings.seeds else old.prepared) for seed in old.settings.seeds]
+        return [each for seed, of in seeds for each in _scenario(study, point, replace(settings, seeds=(seed,)), of)]
+
     figures = chosen.figures()
+    if chosen.restore is None and any(study.by_seed for study in studies_of(figures)):
+        raise ValueError(f"{chosen.name}: its runs need what `prepare` finds: say in `restore` how to read that again")
     with Store(out) as store:
         prepared = _prepared(chosen, settings, stored, old)
         named: dict[str, str] = {}
@@ -198,9 +218,7 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
                 raise ValueError(f"two runs are called {name!r}: say what one of their studies is about")
             if name not in scenarios:
                 scenarios[name] = _scenario(study, point, settings, prepared)
-                if old is not None and old.scenarios.get(name) == _digest(
-                    _scenario(study, point, replace(settings, seeds=old.settings.seeds), prepared), old.keys
-                ):
+                if old is not None and old.scenarios.get(name) == _digest(again(old, study, point), old.keys):
                     same.add(name)
         tables: list[Tables] = []
         stay: set[str] = set()
@@ -216,6 +234,8 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
                         found = {table: rows.filter(experiment=name, seed=seed) for table, rows in old.tables.items()}
                         if seed == settings.seeds[0]:
                             stay.add(name)
+                    else:  # of this code, or the store would not have found it
+                        found = found | {CODE: pl.DataFrame({"experiment": name, "seed": seed, **code})}
                     tables.append({table: rows.with_columns(experiment=pl.lit(name)) for table, rows in found.items()
                                    if seed == settings.seeds[0] or table not in experiment.once})  # fmt: skip
             except MissingRuns:
@@ -231,20 +251,21 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
         for table in dict.fromkeys(name for each in tables for name in each):
             rows = pl.concat([each[table] for each in tables if table in each], how="diagonal_relaxed")
             write_parquet(rows.filter(pl.col("experiment").is_in(list(behaviour))), stage / f"{table}.parquet")
-        if prepared is not None:
+        if chosen.restore is not None:
             write_parquet(prepared.frame(), stage / f"{PREPARED}.parquet")
         keys = _keys([scenarios[name] for name in behaviour])
         digests = {name: _digest(scenarios[name], keys) for name in behaviour}
-        index = {"version": _core.version(), "settings": asdict(settings), "keys": sorted(keys), "scenarios": digests,
-                 "behaviour": behaviour}  # fmt: skip
+        index = {"settings": asdict(settings), "keys": sorted(keys), "scenarios": digests, "behaviour": behaviour}
         write_json(stage / INDEX, index)
     return [figure.id for figure in figures if figure not in whole]
 
 
 def _prepared(chosen: Paper, settings: Settings, stored: Callable[..., Tables], old: Kept | None) -> Any:
     """What the runs need, from those in a store; for seeds that it lacks, as it was kept."""
-    if chosen.prepare is None or chosen.restore is None:
+    if chosen.prepare is None:
         return None
+    if chosen.restore is None:
+        return measured(chosen, [], settings, stored).prepared
 
     def of(seed: int) -> Any:
         try:
@@ -267,5 +288,4 @@ def read(chosen: Paper) -> Kept | None:
     tables = {path.stem: read_table(folder, path.stem) for path in sorted(folder.glob("*.parquet"))}
     frame = tables.pop(PREPARED, None)
     prepared = None if chosen.restore is None or frame is None else chosen.restore(settings, frame)
-    return Kept(settings, prepared, tables, index["version"], frozenset(index["keys"]), index["scenarios"],
-                index.get("behaviour", {}))  # fmt: skip
+    return Kept(settings, prepared, tables, frozenset(index["keys"]), index["scenarios"], index["behaviour"])

@@ -250,7 +250,7 @@ def _lengths(now: Measured, kept: Kept | None) -> dict[str, str]:
     if kept is None:
         return {"Seed": _counted(now.settings)} if len(now.settings.seeds) == 1 else {}
     return {
-        "Full length": f"kept with Sluicegate: {len(kept.scenarios)} points by version {kept.version}; "
+        "Full length": f"kept with Sluicegate: {len(kept.scenarios)} points, {kept.code()}; "
         f"{_times(kept.settings)}; seeds: {_counted(kept.settings)}. "
         "Figures and verdicts are of these unless the figure says otherwise",
         "Short run": f"run now by version {_core.version()}; {_times(now.settings)}; seeds: {_counted(now.settings)}",
