@@ -8,9 +8,11 @@ use tun_rs::{SyncDevice, VIRTIO_NET_HDR_LEN};
 pub trait Gate: Send {
     /// The kind of link, by the numbers of pcap.
     fn link_type(&self) -> u16;
-    /// Hands packets that are there to `each`, about `most` of them; returns at least `most` where more may be there.
+    /// Reads packets that are there, as many as come at once, for [`received`](Gate::received); whether more may be there.
     /// Never waits. An error means that no more will come.
-    fn receive(&mut self, most: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+    fn receive(&mut self) -> io::Result<bool>;
+    /// Hands over what the last [`receive`](Gate::receive) has read, in order, and once.
+    fn received(&mut self, each: &mut dyn FnMut(&[u8]));
     /// Sends a packet; at the latest with the next [`flush`](Gate::flush).
     fn send(&mut self, packet: &[u8]);
     /// Sends what has not been sent yet.
@@ -50,6 +52,8 @@ pub struct Tun {
     read: Vec<u8>,
     split: Vec<Vec<u8>>,
     sizes: Vec<usize>,
+    /// How many packets were read and not handed over yet.
+    packets: usize,
     written: Vec<u8>,
     lost: Lost,
 }
@@ -63,6 +67,7 @@ impl Tun {
             read: vec![0; VIRTIO_NET_HDR_LEN + 65_536],
             split: vec![vec![0; usize::from(mtu)]; SEGMENTS],
             sizes: vec![0; SEGMENTS],
+            packets: 0,
             written: vec![0; VIRTIO_NET_HDR_LEN],
             lost: Lost::default(),
         }
@@ -74,24 +79,23 @@ impl Gate for Tun {
         101 // raw IP
     }
 
-    fn receive(&mut self, most: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let (mut count, mut reads) = (0, 0);
-        while count < most && reads < most {
-            reads += 1;
-            match self.device.recv_multiple(&mut self.read, &mut self.split, &mut self.sizes, 0) {
-                Ok(packets) => {
-                    self.split.iter().zip(&self.sizes).take(packets).for_each(|(data, size)| each(&data[..*size]));
-                    count += packets;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(count),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.raw_os_error().is_some() => {
-                    return Err(io::Error::new(error.kind(), format!("the TUN device is gone: {error}")));
-                }
-                Err(_) => self.lost.unreadable += 1,
+    fn receive(&mut self) -> io::Result<bool> {
+        self.packets = 0;
+        match self.device.recv_multiple(&mut self.read, &mut self.split, &mut self.sizes, 0) {
+            Ok(packets) => self.packets = packets,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.raw_os_error().is_some() => {
+                return Err(io::Error::new(error.kind(), format!("the TUN device is gone: {error}")));
             }
+            Err(_) => self.lost.unreadable += 1,
         }
-        Ok(most) // more may be there
+        Ok(true)
+    }
+
+    fn received(&mut self, each: &mut dyn FnMut(&[u8])) {
+        let packets = std::mem::take(&mut self.packets);
+        self.split.iter().zip(&self.sizes).take(packets).for_each(|(data, size)| each(&data[..*size]));
     }
 
     fn send(&mut self, packet: &[u8]) {
@@ -117,11 +121,14 @@ impl Gate for Interface {
         1 // Ethernet
     }
 
-    fn receive(&mut self, most: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn receive(&mut self) -> io::Result<bool> {
         // Whoever runs a bridge starts it again when the interface is there again.
-        let name = self.name().to_owned();
-        let told = |error: io::Error| io::Error::new(error.kind(), format!("interface {name}: {error}"));
-        Interface::receive(self, most, each).map_err(told)
+        Interface::receive(self)
+            .map_err(|error| io::Error::new(error.kind(), format!("interface {}: {error}", self.name())))
+    }
+
+    fn received(&mut self, each: &mut dyn FnMut(&[u8])) {
+        Interface::received(self, each);
     }
 
     fn send(&mut self, packet: &[u8]) {

@@ -138,7 +138,11 @@ impl Interface {
             ends: Vec::new(),
         };
         // Until it was bound, the socket received from every interface.
-        interface.receive(1024, &mut |_| ()).map_err(|error| format!("{name}: {error}"))?;
+        for _ in 0..16 {
+            if !interface.receive().map_err(|error| format!("{name}: {error}"))? {
+                break;
+            }
+        }
         interface.losses();
         interface.losses = Losses::default();
         for result in [
@@ -192,51 +196,43 @@ impl Interface {
         &self.warnings
     }
 
-    /// Hands over frames that have arrived, without waiting, and returns how many it took from the socket, at most
-    /// `capacity`. Each is complete: from the Ethernet header on, with VLAN tags and checksums, without the frame check
-    /// sequence. Those that are merged count too, but are not handed over.
-    pub fn receive(&mut self, capacity: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let mut received = 0;
-        while received < capacity {
-            let batch = BATCH.min(capacity - received);
-            let result = self.receive_batch(batch);
-            for (arrived, slot) in self.arrived.drain(..).zip(self.slots.chunks_exact_mut(self.slot)) {
-                match arrived.whole.then(|| wire::restore(&mut slot[..arrived.length], arrived.tag)).flatten() {
-                    Some(frame) => each(frame),
-                    None => self.losses.merged += 1,
-                }
+    /// Reads up to 64 frames that have arrived, without waiting, for [`received`](Self::received); whether more may be there.
+    pub fn receive(&mut self) -> io::Result<bool> {
+        self.arrived.clear();
+        match self.receive_batch() {
+            Ok(()) => Ok(self.arrived.len() == BATCH),
+            Err(Errno::EAGAIN) => Ok(false),
+            Err(Errno::EINTR) => Ok(true),
+            // A merged packet of a kind that the virtio header cannot express.
+            Err(Errno::EINVAL) => {
+                self.losses.merged += 1;
+                Ok(true)
             }
-            match result {
-                Ok(got) => {
-                    received += got;
-                    if got < batch {
-                        break;
-                    }
-                }
-                Err(Errno::EAGAIN) => break,
-                Err(Errno::EINTR) => (),
-                // A merged packet of a kind that the virtio header cannot express.
-                Err(Errno::EINVAL) => {
-                    self.losses.merged += 1;
-                    received += 1;
-                }
-                Err(error) => return Err(error.into()),
-            }
+            Err(error) => Err(error.into()),
         }
-        Ok(received)
     }
 
-    fn receive_batch(&mut self, batch: usize) -> nix::Result<usize> {
-        let slots = self.slots.chunks_exact_mut(self.slot).take(batch);
-        let mut slots: Vec<_> = slots.map(|slot| [IoSliceMut::new(slot)]).collect();
-        let mut headers = MultiHeaders::<()>::preallocate(batch, Some(nix::cmsg_space!(libc::tpacket_auxdata)));
+    fn receive_batch(&mut self) -> nix::Result<()> {
+        let mut slots: Vec<_> = self.slots.chunks_exact_mut(self.slot).map(|slot| [IoSliceMut::new(slot)]).collect();
+        let mut headers = MultiHeaders::<()>::preallocate(BATCH, Some(nix::cmsg_space!(libc::tpacket_auxdata)));
         let messages = recvmmsg(self.socket.as_raw_fd(), &mut headers, &mut slots, MsgFlags::MSG_DONTWAIT, None)?;
         self.arrived.extend(messages.map(|message| Arrived {
             length: message.bytes,
             whole: !message.flags.contains(MsgFlags::MSG_TRUNC),
             tag: wire::tag(&message),
         }));
-        Ok(self.arrived.len())
+        Ok(())
+    }
+
+    /// Hands over the frames that were read last, once. Each is complete: from the Ethernet header on, with VLAN tags and
+    /// checksums, without the frame check sequence. Those that are merged are counted, and not handed over.
+    pub fn received(&mut self, each: &mut dyn FnMut(&[u8])) {
+        for (arrived, slot) in self.arrived.drain(..).zip(self.slots.chunks_exact_mut(self.slot)) {
+            match arrived.whole.then(|| wire::restore(&mut slot[..arrived.length], arrived.tag)).flatten() {
+                Some(frame) => each(frame),
+                None => self.losses.merged += 1,
+            }
+        }
     }
 
     /// Queues a frame for the next [`flush`](Self::flush).

@@ -178,9 +178,9 @@ impl<T: Traffic> Driver<T> {
                 self.driven.end = now;
                 return Ok(self.driven);
             }
-            match self.receive(now) {
+            match self.receive() {
                 Ok(more) if more || self.drive.busy => {}
-                Ok(_) => last = self.sleep(&poll, now, due)?,
+                Ok(_) => last = self.sleep(&poll, due)?,
                 Err(error) => {
                     // What was counted until now is worth having.
                     self.driven.fault = Some(error.to_string());
@@ -205,24 +205,33 @@ impl<T: Traffic> Driver<T> {
     }
 
     /// Takes in what has come; whether more may be there. An error means that a device is gone.
-    fn receive(&mut self, now: Time) -> io::Result<bool> {
-        let Driven { emulator, traffic, gates, .. } = &mut self.driven;
-        let mut more = false;
-        for (at, gate) in gates.iter_mut().enumerate() {
-            let link_type = gate.link_type();
-            let count = gate.receive(BATCH, &mut |data| {
-                if let Some(entry) = traffic.enter(at, link_type, data, now, &mut emulator.ledger) {
-                    emulator.enter(data, entry, now);
-                }
-            })?;
-            more |= count >= BATCH;
+    fn receive(&mut self) -> io::Result<bool> {
+        let mut more_anywhere = false;
+        for at in 0..self.driven.gates.len() {
+            let (mut more, mut reads, mut packets) = (true, 0, 0);
+            while more && reads.max(packets) < BATCH {
+                more = self.driven.gates[at].receive()?;
+                reads += 1;
+                // Packets enter when they have been read: with any earlier time they could leave before their line lets them.
+                let now = self.clock.now();
+                self.send(now);
+                let Driven { emulator, traffic, gates, .. } = &mut self.driven;
+                let link_type = gates[at].link_type();
+                gates[at].received(&mut |data| {
+                    packets += 1;
+                    if let Some(entry) = traffic.enter(at, link_type, data, now, &mut emulator.ledger) {
+                        emulator.enter(data, entry, now);
+                    }
+                });
+            }
+            more_anywhere |= more;
         }
-        Ok(more)
+        Ok(more_anywhere)
     }
 
     /// Sleeps until something is there or nearly due; the time when it woke.
-    fn sleep(&self, poll: &rustix::fd::OwnedFd, now: Time, status: Time) -> io::Result<Time> {
-        let emulator = &self.driven.emulator;
+    fn sleep(&self, poll: &rustix::fd::OwnedFd, status: Time) -> io::Result<Time> {
+        let (emulator, now) = (&self.driven.emulator, self.clock.now());
         let due = emulator.next().min(emulator.sample_due()).min(status);
         let left = due.since(now.min(due)).0.saturating_sub(self.drive.spin.0).min(NAP.0);
         if left > 0 {

@@ -318,7 +318,7 @@ impl Driver {
                     break;
                 }
                 self.tasks.pop();
-                self.left.latest = self.left.latest.max(now.since(time));
+                self.left.latest = self.left.latest.max(self.clock.now().since(time));
                 self.perform(task, time)?;
             }
             self.wait()?;

@@ -99,7 +99,6 @@ impl Driver {
 
     /// One end goes on with what its vector says, as far as it can now.
     pub(super) fn go_on(&mut self, slot: u32) -> Result<(), String> {
-        let now = self.clock.now();
         loop {
             let generation = self.ends.generation(slot);
             let end = self.ends.get(slot);
@@ -127,7 +126,7 @@ impl Driver {
             }
             part.timed = true;
             if unit.wait > Span::ZERO {
-                self.at(now + unit.wait, Task::Write(slot, generation));
+                self.at(self.clock.now() + unit.wait, Task::Write(slot, generation));
                 return Ok(());
             }
             self.send_unit(slot, number, unit);

@@ -39,7 +39,11 @@ fn frame(length: usize, kind: &[u8]) -> Vec<u8> {
 
 fn all(interface: &mut Interface) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
-    interface.receive(usize::MAX, &mut |frame| frames.push(frame.to_vec())).unwrap();
+    while {
+        let more = interface.receive().unwrap();
+        interface.received(&mut |frame| frames.push(frame.to_vec()));
+        more
+    } {}
     frames
 }
 
@@ -169,8 +173,10 @@ fn transfer(server: &'static str, client: &'static str, length: u32, segment: bo
         let (mut one, mut two) = (Interface::open("p1").unwrap(), Interface::open("p2").unwrap());
         let start = Instant::now();
         loop {
-            one.receive(64, &mut |frame| two.send(frame)).unwrap();
-            two.receive(64, &mut |frame| one.send(frame)).unwrap();
+            one.receive().unwrap();
+            one.received(&mut |frame| two.send(frame));
+            two.receive().unwrap();
+            two.received(&mut |frame| one.send(frame));
             one.flush().unwrap();
             two.flush().unwrap();
             let merged = two.losses().merged;
