@@ -447,7 +447,7 @@ fn send_in(
         return false;
     }
     let (to, flow) = (end.other(), slot.flow as usize);
-    address(packet, slot, to, now);
+    let opens = address(packet, slot, to, now);
     if to == End::Receiver {
         let sent = &mut flows[flow].sent;
         sent[0] += 1;
@@ -466,6 +466,9 @@ fn send_in(
             return true;
         }
     }
+    if opens && to == End::Receiver {
+        engine.begin_opening();
+    }
     let (event, time) = paths.travel(packet, (segments, place), sent);
     packet.next |= waited;
     if late && event != PacketEvent::Delivery {
@@ -478,15 +481,21 @@ fn send_in(
     true
 }
 
-/// The packet whose segment is written leaves one end of a connection, for the other, at `sent`.
+/// The packet whose segment is written leaves one end of a connection, for the other, at `sent`; whether it has SYN.
 #[inline(always)]
-fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
+fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) -> bool {
     packet.header = slot.headers[to as usize];
     packet.bytes = slot.header_bytes + u32::from(packet.segment.option_bytes) + packet.segment.len;
-    if packet.segment.flags.has(Flags::ECT) {
-        packet.header.ecn = if packet.segment.flags.has(Flags::ECT1) { Ecn::Capable1 } else { Ecn::Capable0 };
-    }
     packet.sent = sent;
+    let flags = packet.segment.flags;
+    // Most have none of them.
+    if !flags.has_any(Flags::ECT.with(Flags::SYN)) {
+        return false;
+    }
+    if flags.has(Flags::ECT) {
+        packet.header.ecn = if flags.has(Flags::ECT1) { Ecn::Capable1 } else { Ecn::Capable0 };
+    }
+    flags.has(Flags::SYN)
 }
 
 /// The one connection of a flow.

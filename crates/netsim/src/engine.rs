@@ -151,6 +151,8 @@ pub struct Engine {
     aside: u64,
     /// Up to when nothing may be evaluated ahead at shared lines.
     held: Time,
+    /// How many packets are on their way to receivers that open connections.
+    opening: u32,
     added: u64,
     /// Events and other work so far, and the other work.
     spent: u64,
@@ -174,6 +176,7 @@ impl Engine {
             timers: Timers::new(),
             aside: u64::MAX,
             held: Time::ZERO,
+            opening: 0,
             added: 0,
             spent: 0,
             worked: 0,
@@ -377,6 +380,22 @@ impl Engine {
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.held < self.now
+    }
+
+    /// A packet that opens a connection is on its way to the receiver.
+    pub fn begin_opening(&mut self) {
+        self.opening += 1;
+    }
+
+    /// It is no more.
+    pub fn end_opening(&mut self) {
+        self.opening -= 1;
+    }
+
+    /// Whether there is any.
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        self.opening > 0
     }
 
     /// A packet that follows in the lane of these events, so many places on.

@@ -78,6 +78,14 @@ impl DerefMut for Network {
 }
 
 impl Shared {
+    /// A packet does not reach its end.
+    pub(crate) fn discard(&mut self, place: u32) {
+        if self.packets.get(place).opens() {
+            self.engine.end_opening();
+        }
+        self.packets.discard(place);
+    }
+
     /// Notes that a packet has reached the queue of a link.
     #[cold]
     fn note_arrival(&mut self, at: u32, link: &Link, queued: &QueuedPacket) {
@@ -163,6 +171,9 @@ impl Network {
         let packet = self.shared.packets.get(place);
         if packet.to == End::Receiver {
             self.shared.engine.hold(time);
+        }
+        if packet.opens() {
+            self.shared.engine.end_opening();
         }
         self.shared.engine.push_packet(time, PacketEvent::Delivery, place, packet.turn());
     }

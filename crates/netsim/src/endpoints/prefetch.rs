@@ -44,10 +44,13 @@ impl Endpoints {
             match event {
                 PacketEvent::Delivery => self.slots.prefetch(header.slot),
                 PacketEvent::Arrival => prefetch_index(&shared.flows, header.flow as usize),
-                PacketEvent::Crossing => self.network.paths.prefetch(header.leg),
+                PacketEvent::Crossing => {
+                    self.network.paths.prefetch(header.leg);
+                    self.slots.prefetch(header.slot);
+                }
             }
         }
-        if event != PacketEvent::Delivery {
+        if event == PacketEvent::Arrival {
             return;
         }
         if let Some(place) = shared.engine.following(event, half) {

@@ -229,7 +229,7 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
 
     #[cold]
     fn dropped(&mut self, packet: QueuedPacket, reason: DropReason) {
-        let Shared { engine, packets, flows, log, window } = &mut *self.shared;
+        let Shared { engine, packets, log, .. } = &mut *self.shared;
         let left = packets.leaves_queue(&packet);
         if self.monitor.monitored {
             log.note(self.link, engine.now(), (packet.place, left), PacketFate::Drop(reason), 0);
@@ -237,8 +237,9 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
         if let Some(numbered) = self.monitor.wire() {
             numbered.number(packet.place);
         }
-        packets.discard(packet.place);
+        self.shared.discard(packet.place);
         if packet.to == End::Receiver {
+            let Shared { engine, flows, window, .. } = &mut *self.shared;
             let totals = &mut flows[packet.flow as usize];
             if !self.monitor.monitored {
                 totals.drops_elsewhere += 1;
@@ -308,6 +309,6 @@ impl Sink<'_> {
                 false => totals.drops_elsewhere += 1,
             }
         }
-        packets.discard(place);
+        self.shared.discard(place);
     }
 }

@@ -123,6 +123,12 @@ impl SimPacket {
         owner(self.connection, self.to) as u32 | self.next & WAITED
     }
 
+    /// Whether it opens a connection, and goes to the receiver.
+    #[inline]
+    pub(crate) fn opens(&self) -> bool {
+        self.segment.flags.has(Flags::SYN) && self.to == End::Receiver
+    }
+
     /// The link or line that it reaches next.
     #[must_use]
     #[inline]
