@@ -270,7 +270,8 @@ class _Designer:
         self.warnings.append(
             f"{what} is short beside the round trip of {duration(self.rtt)}: the average follows the queue within "
             f"{trips:.3g} round trips only, since a faster average would oscillate. Within {MOST_ROUND_TRIPS} "
-            f"round trips (Sec. III) it follows with a delay target of {duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
+            "round trips (Sec. III) it follows with a delay target of "
+            f"{duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
         )
 
     def choose_max_th(self, min_th: int) -> int:
