@@ -259,6 +259,9 @@ def test_a_number_for_a_time_is_warned_of_once(sluicegate: Program, small: Path)
     for command in (["check"], ["run"], ["compare", "--disciplines", "choke,red", "--seeds", "1"]):
         assert sluicegate(*command, small, *short).stderr.count(told) == 1
     assert sluicegate("check", small, "--set", "queue.limit=90 ms").stderr == ""
+    small.write_text(SMALL + '\n[network.reverse]\nbuffer = "260 ms"\n')
+    told = sluicegate("check", small, "--set", "network.reverse.buffer=90").stderr
+    assert told.startswith("warning: --set network.reverse.buffer = 90 counts packets; the scenario has")
 
 
 def test_a_file_that_is_not_text_is_refused(sluicegate: Program, tmp_path: Path) -> None:

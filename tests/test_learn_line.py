@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -65,8 +66,10 @@ def test_of_a_slow_line_the_buffer_alone_is_known() -> None:
 def test_a_bound_above_the_usual_range_is_its_lower_end() -> None:
     rates = readings(("down", 80e6, False), ("up", 8e6, False), ("rtt", 20.0, False))
     done = from_measurements(merged(rates, readings(("queue up", 2680.0, True), ("queue down", 1200.0, True))))
-    [unknown] = done.unknown
-    assert (unknown.value, unknown.low, unknown.high) == ("2680 ms", "1200 ms", "5360 ms")
+    assert [(each.key, each.value, each.low, each.high) for each in done.unknown] == [
+        ("queue.drop_tail.limit", "1200 ms", "1200 ms", "2400 ms"),
+        ("network.reverse.buffer", "2680 ms", "2680 ms", "5360 ms"),
+    ]
     assert "at least, 5360 ms are possible" in done.text
     assert "waiting under load, up: at least 2680 ms, from f (said)" in done.said
 
@@ -109,13 +112,16 @@ def test_a_short_wait_is_no_depth_and_a_shaper_hides_the_modem() -> None:
 
 
 def test_of_two_measured_buffers_the_file_says_both(tmp_path: Path) -> None:
-    """A scenario has one limit: the longer wait, and `recommend` tries the other one, too."""
     rates = readings(("down", 80e6, False), ("up", 18e6, False), ("rtt", 20.0, False))
     done = from_measurements(merged(rates, readings(("queue down", 90.0, False), ("queue up", 260.0, False))))
-    assert 'limit = "260 ms"' in done.text
-    assert "one limit for both directions, the longer of 90 ms down and 260 ms up" in done.text
-    [unknown] = done.unknown
-    assert (unknown.low, unknown.high) == ("90 ms", "260 ms")
+    assert re.search(r'\nlimit = "90 ms" .*the download\'s rate: as measured\n', done.text)
+    assert re.search(r'\nbuffer = "260 ms" .*in this direction: as measured\n', done.text)
+    assert done.unknown == []
+    least = from_measurements(merged(rates, readings(("queue down", 90.0, True), ("queue up", 260.0, True))))
+    assert [(each.key, each.value, each.high) for each in least.unknown] == [
+        ("queue.drop_tail.limit", "90 ms", "1000 ms"), ("network.reverse.buffer", "260 ms", "1000 ms"),
+    ]  # fmt: skip
+    assert re.search(r'\nbuffer = "260 ms" .*in this direction: at least, 1000 ms are possible\n', least.text)
     one = from_measurements(merged(rates, readings(("queue up", 260.0, False))))
     assert "as measured; measured up only, and taken for both directions" in one.text
     assert one.unknown == []

@@ -143,10 +143,6 @@ def test_shapers_of_the_scenario_are_taken_as_they_are() -> None:
     assert re.findall(r" cake bandwidth (\S+)", done.deployment("cake").text()) == ["9Mbit", "30Mbit"]
     with pytest.raises(sg.ScenarioError, match="margin: the shapers of the scenario say their rates"):
         sg.recommend(text, access=Access(wan="wan0", margin=0.1), **run)  # type: ignore[arg-type]
-    with pytest.raises(sg.ScenarioError, match="today: with the shapers of the scenario no line without them"):
-        sg.recommend(text, access=Access(wan="wan0"), today={"queue.limit": 9}, **run)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="today: says what an access line is like: give access, too"):
-        sg.recommend(text, today={"queue.limit": 9}, disciplines="cake")
 
 
 def test_of_a_rate_that_varies_it_is_said_that_no_fixed_one_does() -> None:
@@ -214,22 +210,9 @@ def test_rates_are_tried_with_the_values_that_are_deployed(monkeypatch: pytest.M
 
 
 def test_today_has_the_buffer_that_was_measured_in_each_direction(sluicegate: Program) -> None:
-    """90 ms down and 260 up: a scenario has one limit, which made today three times as bad for calls down."""
-    line = [
-        "--down",
-        "20 Mbit/s",
-        "--up",
-        "10 Mbit/s",
-        "--rtt",
-        "20 ms",
-        "--users",
-        "1",
-        "--calls",
-        "1",
-        "--uploads",
-        "0",
-    ]
-    sluicegate("new", "home", *line, "--rtt-down", "110 ms", "--rtt-up", "280 ms", "-o", "home.toml")
+    """90 ms down and 260 up; one limit for both made today three times as bad for calls down."""
+    line = ["--down", "20 Mbit/s", "--up", "10 Mbit/s", "--rtt", "20 ms", "--rtt-down", "110 ms", "--rtt-up", "280 ms"]
+    sluicegate("new", "home", *line, "--users", "1", "--calls", "1", "--uploads", "0", "-o", "home.toml")
     asked = ["recommend", "home.toml", "--wan", "w", "--margin", "5 %", "--disciplines", "cake", "--seeds", "1"]
     both = sluicegate(*asked, *SHORT[2:]).stdout
     one = sluicegate(*asked, *SHORT[2:], "--set", "queue.drop_tail.limit=260 ms").stdout

@@ -7,7 +7,7 @@ use crate::foreign::{Build, Foreign};
 use crate::link::{LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE};
 use crate::memory::refuse_too_large;
 use crate::network::{Network, NetworkParams, RunParams};
-use crate::queueing::{Built, Queueing, Queues};
+use crate::queueing::{Built, LIMIT, Queueing, Queues};
 use crate::section::{Section, fields, json as value_json};
 use crate::topology;
 use serde_json::{Map, Value as Json, json};
@@ -168,7 +168,7 @@ impl ScenarioState {
             }
             (_, Some(value)) if of_queue.is_some() => {
                 let (queues, _) = self.queues(&root, place, key, of_reverse)?;
-                let links = queues.managed(&self.links, of_reverse);
+                let mut links = queues.managed(&self.links, of_reverse);
                 let queue = queues.take(of_reverse);
                 match queue.parameter(key) {
                     Some((_, field)) if field.fixed => return refuse(FIXED),
@@ -177,6 +177,7 @@ impl ScenarioState {
                     }
                     Some((name, field)) => {
                         let resolved = (format!("{table}.{name}"), resolve(field, &value));
+                        links.retain(|at| name != LIMIT || queue.buffer_of(&self.links[*at]).is_none());
                         (Effect::Queue { links, name, value }, resolved)
                     }
                     None => return refuse(&without_effect(&queue, table, of_queue.unwrap_or_default())),

@@ -26,6 +26,8 @@ pub(crate) struct LinkSpec {
     pub delay: Span,
     pub framing: Framing,
     pub tx_ring: Option<Size>,
+    /// What it holds while its queue is Drop Tail, if the link says so.
+    pub buffer: Option<Size>,
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
     /// Whether it is measured: a link of that discipline, or the line beside its shaper.
@@ -53,6 +55,7 @@ impl LinkSpec {
             delay,
             framing,
             tx_ring: None,
+            buffer: None,
             plain: None,
             monitored: true,
             counted: false,

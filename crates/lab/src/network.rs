@@ -34,6 +34,10 @@ params! {
             source("Sluicegate");
         /// Propagation delay of the opposite direction.
         delay: Option<Span> = optional("as forward"), source("Sluicegate");
+        /// What the line holds in the opposite direction while its queue is Drop Tail: that of [queue], or the modem's beside
+        /// a shaper.
+        buffer: Option<Size> = optional("the limit of [queue.drop_tail]"), unit("packets"), range(Range::from(1.0)),
+            source("Sluicegate");
     }
 }
 
@@ -70,7 +74,7 @@ params! {
             optional("before; behind for the forward direction of a two-way dumbbell, an access line's download"),
             source("Sluicegate");
         /// The size of the line's own queue, that of its modem, which is Drop Tail.
-        buffer: Option<Size> = optional("the limit of [queue.drop_tail] if given, else 1000 packets"),
+        buffer: Option<Size> = optional("buffer of [network.reverse], else the limit of [queue.drop_tail], else 1000 packets"),
             unit("packets"), range(Range::from(1.0)), source("Sluicegate");
     }
     rules {

@@ -10,9 +10,9 @@ pub(crate) use read::queue;
 use crate::document::{Item, Node, ScenarioError};
 use crate::foreign::{Build, Foreign};
 use crate::link::{Held, LinkSpec, QUEUE, REVERSE, REVERSE_QUEUE};
-use crate::section::{Found, Given, Section, beyond, values_at};
+use crate::section::{Found, Given, Section, beyond, json, values_at};
 use serde_json::{Map, Value as Json};
-use sluicegate_aqm::drop_tail::DropTailParams;
+use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Class, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain};
 use sluicegate_base::params::{DefaultValue, Table, Values};
 use sluicegate_base::{Field, Link, Params, Size, Value};
@@ -20,6 +20,8 @@ use sluicegate_port::TokenBucket;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// The key of what a queue holds.
+pub(crate) const LIMIT: &str = "limit";
 /// The key of the classes of a container.
 const CLASSES: &str = "classes";
 
@@ -50,6 +52,11 @@ impl Queueing {
             field.is_buffer() && matches!(given, Some(Given { value: Value::Time(_), .. }))
         };
         table.fields.iter().zip(found).any(of_a_buffer) || classes.iter().any(|(_, queue)| queue.has_times())
+    }
+
+    /// What the line says that this link holds while this is its queue.
+    pub(crate) fn buffer_of(&self, link: &LinkSpec) -> Option<Size> {
+        if let Queueing::Ours(table, ..) = self { buffer_of(table, link) } else { None }
     }
 
     /// Whether its values hold at this link too; the error is the rule that they break there.
@@ -211,9 +218,17 @@ fn shapes(table: &Table) -> bool {
     matches!(rate, Some(DefaultValue::Optional(_)))
 }
 
+/// What the line says that this link holds while its queue is Drop Tail.
+fn buffer_of(table: &Table, link: &LinkSpec) -> Option<Size> {
+    link.buffer.filter(|_| table.about.name == Table::of::<DropTail<()>>().about.name)
+}
+
 /// The values of parameters at a link: as given, or what a discipline that shapes by itself is told where a shaper stands.
 fn told(table: &Table, found: &Found, facts: &Link, link: Option<&LinkSpec>) -> Values {
     let mut values = values_at(table, found, facts);
+    if let Some(buffer) = link.and_then(|link| buffer_of(table, link)) {
+        values[table.position(LIMIT).expect("declared")] = Some(Value::Size(buffer));
+    }
     if let Some((shaper, link)) = link.and_then(|link| link.shaper.zip(Some(link))).filter(|_| shapes(table)) {
         for (value, field) in values.iter_mut().zip(table.fields) {
             *value = value.take().or_else(|| shaper.tells(field.name, link));
@@ -259,10 +274,15 @@ impl Queues {
             resolved["network"][REVERSE][QUEUE] = map[QUEUE].take();
             unused.extend(more);
             queues.reverse = Some(reverse);
-        } else if let Some(link) = managed.filter(|_| queues.forward.has_times()) {
-            // What a time comes to there, so that the resolved scenario says all of it.
+        } else if let Some(link) =
+            managed.filter(|link| queues.forward.buffer_of(link).is_some() || queues.forward.has_times())
+        {
+            // What a time, or the link's own buffer, comes to there, so that the resolved scenario says all of it.
             let mut map = Map::new();
             queue(&root.table(QUEUE)?, &link.facts(), &mut map)?;
+            if let Some(buffer) = queues.forward.buffer_of(link) {
+                map[QUEUE][LIMIT] = json(&Value::Size(buffer));
+            }
             resolved["network"][REVERSE][QUEUE] = map[QUEUE].take();
         }
         let shared = |link: &LinkSpec| link.ends.is_some() && link.plain.is_none() && link.own.is_none();

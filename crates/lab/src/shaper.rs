@@ -56,7 +56,7 @@ pub(crate) fn read(
         Some(position) => position == Position::Behind,
         None => two_way && !line.reverse,
     };
-    let buffer = params.buffer.unwrap_or_else(|| buffer(&section, line));
+    let buffer = params.buffer.or(line.buffer).unwrap_or_else(|| buffer(&section, line));
     resolved.insert("rate".to_owned(), json(&Value::Rate(rate)));
     wire::show(framing, &mut resolved);
     resolved.insert("burst".to_owned(), json(&Value::Size(Size::Bytes(burst))));
@@ -72,6 +72,7 @@ pub(crate) fn read(
         delay: Span::ZERO,
         framing,
         tx_ring: None,
+        buffer: None,
         wire: WirePlan::default(),
         shaper: Some(ShaperSpec { burst, behind, interface }),
         counted: behind,

@@ -132,12 +132,19 @@ fn opposite(
     let inherited = section.entries.iter().filter(|(key, _)| is_known(key) && !replaced(key));
     let entries: Vec<(String, Item)> = own.iter().chain(inherited).cloned().collect();
     let section = Section { entries: &entries, ..*of_its_own };
-    let params: ReverseParams = fields::<Reverse>(&section, Rate(1_000_000), map)?;
     let LinkWire { framing, wire, mean } = wire::read(&section, Rate(1_000_000), map)?;
+    let params: ReverseParams = fields::<Reverse>(&section, rate_said(&section, mean), map)?;
+    // An override may give the direction a queue of its own, but not take the buffer out of the file.
+    let own_queue = own.iter().find(|(name, _)| name == QUEUE).map(|(_, item)| item.place);
+    if params.buffer.is_some() && own_queue.is_some_and(|place| place != Place::Set) {
+        return Err(section.error("buffer", "the direction's own queue says its limit: leave one of them out"));
+    }
+    map.remove("buffer"); // it is told where it holds: in the queue, or in the shaper
     let rate = rate_of(&section, params.rate, mean, map)?;
     let delay = params.delay.unwrap_or(forward.delay);
     map.insert("delay".to_owned(), json(&Value::Time(delay)));
-    Ok(LinkSpec { name: REVERSE.to_owned(), reverse: true, rate, delay, framing, wire, ..forward.clone() })
+    let buffer = params.buffer.filter(|_| own_queue.is_none());
+    Ok(LinkSpec { name: REVERSE.to_owned(), reverse: true, rate, delay, framing, wire, buffer, ..forward.clone() })
 }
 
 /// The rate of a link whose other keys have not been read yet, for buffers that are given as times; any where it has none.

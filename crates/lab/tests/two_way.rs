@@ -1,7 +1,8 @@
 //! Two-way traffic, TELNET sessions and hosts that take their time, from scenarios.
 
 use crate::shared::scenarios::{assert_resolves_to_itself, read, refusal, run, sim};
-use sluicegate_lab::ScenarioError;
+use serde_json::{Value as Json, json};
+use sluicegate_lab::{ScenarioError, Simulation};
 use sluicegate_netsim::End;
 use sluicegate_netsim::Outcome;
 use std::sync::{Arc, Mutex};
@@ -33,6 +34,16 @@ fn both_ways() -> String {
 fn utilisation(outcome: &Outcome, link: usize) -> f64 {
     let link = &outcome.links[link];
     link.counters.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / link.rate.0 as f64
+}
+
+/// A run with its changes, at its end.
+fn with_changes(text: &str) -> Result<Simulation, ScenarioError> {
+    let scenario = read(text, &[])?;
+    let plan = scenario.plan()?;
+    let mut run = Simulation::new(scenario, plan);
+    let never = sluicegate_base::Time::NEVER;
+    while run.advance(never, 1 << 20, &mut |foreign, _, _| Err(foreign.error(""))).unwrap_or_else(|_| panic!()) {}
+    Ok(run)
 }
 
 /// The gaps in nanoseconds between acknowledgements of new data, flow by flow, as they leave the last link on their way to
@@ -145,14 +156,46 @@ fn the_opposite_direction_may_have_a_queue_of_its_own() {
 }
 
 #[test]
+fn the_opposite_direction_may_have_a_buffer_of_its_own() {
+    let queue = "[queue.drop_tail]\nlimit = 50\n";
+    let text = format!("{}{queue}[network.reverse]\nrate = \"1 Mbit/s\"\nbuffer = \"120 ms\"\n", both_ways());
+    let limits = |sets: &[(&str, &str)]| -> [Json; 2] {
+        let resolved = read(&text, sets).unwrap().resolved;
+        assert_resolves_to_itself(&resolved);
+        [resolved["queue"]["limit"].clone(), resolved["network"]["reverse"]["queue"]["limit"].clone()]
+    };
+    assert_eq!(limits(&[]), [json!(50), json!("15000 B")]);
+    assert_eq!(limits(&[("queue.drop_tail.limit", "20"), ("network.reverse.buffer", "9")]), [json!(20), json!(9)]);
+    // It is the line's: another discipline has the values of [queue], and a queue of its own its own.
+    assert_eq!(limits(&[("queue.discipline", "codel")])[1], Json::Null);
+    assert_eq!(limits(&[("network.reverse.queue.discipline", "drop_tail")])[1], 1000);
+    // Beside a shaper it is the modem's, and the shaper's queue is that of [queue].
+    let shaped = read(&text, &[("network.reverse.shaper.rate", "90 %")]).unwrap().resolved;
+    assert_eq!(shaped["network"]["reverse"]["shaper"]["buffer"], "15000 B");
+    assert_eq!(shaped["network"]["reverse"].get("queue"), None);
+    // The queue holds what it says.
+    let longest = |sets: &[(&str, &str)]| {
+        let links = run(&text, sets).links;
+        (links[0].counters.max_packets, links[1].counters.max_packets)
+    };
+    let (forward, back) = longest(&[("network.reverse.buffer", "9")]);
+    assert_eq!(longest(&[("network.reverse.buffer", "8")]), (forward, back - 1));
+    assert!(back <= 9 && forward > 9, "{forward} {back}");
+    let change = "[[changes]]\ntime = \"1 ms\"\nkey = \"queue.drop_tail.limit\"\nvalue = 3\n";
+    let mut changed = with_changes(&format!("{text}{change}")).unwrap();
+    let longest: Vec<u64> = changed.sim().links().iter().map(|link| link.port.counters.max_packets).collect();
+    assert!(longest[0] == 3 && longest[1] > 3, "{longest:?}");
+    assert_eq!(
+        refusal(&format!("{text}\n[network.reverse.queue]\ndiscipline = \"red\"\n"), &[]),
+        "test.toml:27: network.reverse.buffer: the direction's own queue says its limit: leave one of them out"
+    );
+}
+
+#[test]
 fn a_queue_of_the_opposite_direction_changes_alone() {
     let change = |key: &str, value: &str| {
         let text = format!("{}{OWN}[[changes]]\ntime = \"2 s\"\nkey = \"{key}\"\nvalue = {value}\n", both_ways());
-        let scenario = read(&text, &[])?;
-        let plan = scenario.plan()?;
-        let mut run = sluicegate_lab::Simulation::new(scenario, plan);
-        let never = sluicegate_base::Time::NEVER;
-        while run.advance(never, 1 << 20, &mut |foreign, _, _| Err(foreign.error(""))).unwrap_or_else(|_| panic!()) {}
+        let mut run = with_changes(&text)?;
         let names: Vec<String> = run.sim().links().iter().map(|link| link.discipline.to_string()).collect();
         let (summary, _) = run.finish();
         Ok::<_, ScenarioError>((names, summary["scenario"]["changes"][0].clone()))

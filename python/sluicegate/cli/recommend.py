@@ -142,9 +142,8 @@ def recommend(
     from ..deploy.target import Undeployable, find_link, interface
     from ..experiments import recommend as recommendation
     from ..experiments.eligible import STATES, SYSTEMS, TC
-    from ..experiments.line import shaped
     from ..learning.unknown import answers as answers_for
-    from ..learning.unknown import each_way, unknowns
+    from ..learning.unknown import unknowns
     from ..traffic.paths import REVERSE
 
     if deployable not in (None, *SYSTEMS):
@@ -181,11 +180,10 @@ def recommend(
         announce(file, stated, goal or (), deployable, state, disciplines, seeds, jobs)
     # What a learnt scenario does not know, and no override states.
     open_ends = [each for each in unknowns(file) if each.key not in dict(stated)]
-    own_queues = line is None or shaped(resolved) or any(".queue." in f".{key}" for key, _ in stated)
     with many_runs(quiet, out, jobs, None) as progress:
         done = recommendation.recommend(
             file, disciplines=disciplines, seeds=seeds, sets=stated, out=out, access=line,
-            today=None if own_queues else each_way(open_ends), progress=progress, **asked,
+            progress=progress, **asked,
         )  # fmt: skip
     # It may decide: between those that are good here.
     first = done.recommended()[0]

@@ -156,6 +156,7 @@ def access_line(
     games: int = 1,
     uploads: int = 1,
     buffer_ms: float | None = None,
+    buffer_up_ms: float | None = None,
     reasons: Mapping[str, str] | None = None,
 ) -> str:
     """The text of a scenario of a home's access line. Write it into a file, or pass it to `run`, `compare` and
@@ -167,7 +168,8 @@ def access_line(
     lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs. `buffer_ms`: the size of the modem's buffer, if measured (default:
-    250, or ten packets). `reasons`: what the comments on `down`, `up` and `buffer` say instead of the usual text.
+    250, or ten packets); `buffer_up_ms`: that of the upload, where it differs. `reasons`: what the comments on `down`,
+    `up`, `buffer` and `buffer_up` say instead of the usual text.
 
     Raises `ScenarioError` that says which argument is wrong.
 
@@ -213,14 +215,17 @@ def access_line(
     delay = (f'delay = "{delay_ms:g} ms"', way)
     parts.append(_table("[network]", "the download", [*of_down, delay, *kind.down]))
     grants = [(f'jitter = "{kind.grants_ms:g} ms"', kind.granted)] if kind.grants_ms else []
-    parts.append(
-        _table("[network.reverse]", "the upload", [(f'rate = "{up}"', stated.get("up", "measured, too")), *grants])
-    )
+    of_up = [(f'rate = "{up}"', stated.get("up", "measured, too")), *grants]
+    if buffer_up_ms is not None:
+        how = stated.get("buffer_up", "as measured")
+        of_up.append((f'buffer = "{round(buffer_up_ms)} ms"', f"what the modem holds in this direction: {how}"))
+    parts.append(_table("[network.reverse]", "the upload", of_up))
     queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
     parts.append(_table("[queue]", "", queue))
     least_ms = math.ceil(10 * 8000 * PACKET / slow)  # ten packets on the slowest lines
     held_ms = max(MODEM_BUFFER_MS, least_ms) if buffer_ms is None else round(buffer_ms)
-    whose = "each direction's rate (its mean, of a trace)" if kind.trace else "each direction's rate"
+    whose = "each direction's rate" if buffer_up_ms is None else "the download's rate"
+    whose += " (its mean, of a trace)" if kind.trace else ""
     how = "as measured" if buffer_ms is not None else f"assumed, {LEAST_MS} ms to {MOST_MS} ms are possible"
     how = stated.get("buffer", how)
     if buffer_ms is None and held_ms > MODEM_BUFFER_MS:

@@ -62,23 +62,19 @@ class Line:
 
 def today(
     network: scenario.What, flows: scenario.Flows | None, listed: Sequence[Choice], resolved: Mapping[str, Any],
-    access: Access, fit: Callable[[Choice], Choice], *, sets: Sequence[tuple[str, str]],
-    now: Sequence[tuple[str, str]], seeds: Sequence[int], **run: Any,
+    access: Access, fit: Callable[[Choice], Choice], *, sets: Sequence[tuple[str, str]], seeds: Sequence[int],
+    **run: Any,
 ) -> Line:  # fmt: skip
-    """What an access line is like today, with the overrides `now`, too, and the shapers that what is recommended is
-    tried in. `fit`: gives a discipline the values that suit the link, its overrides included. Raises what `compare`
-    does."""
-    if shaped(resolved):
+    """What an access line is like today, and the shapers that what is recommended is tried in. `fit`: gives a
+    discipline the values that suit the link, its overrides included. Raises what `compare` does."""
+    if any("shaper" in way for way in (resolved["network"], resolved["network"][REVERSE])):
         if access.margin is not None:
             raise _core.ScenarioError("margin: the shapers of the scenario say their rates; leave it out")
-        if now:
-            raise _core.ScenarioError("today: with the shapers of the scenario no line without them is simulated; "
-                                      "leave it out")  # fmt: skip
         return Line(None, None, ())
     own = resolved["queue"]["discipline"]
     plain = Choice(own, own)
     few = list(seeds)[: margins.MOST_SEEDS]
-    known = compare(network, flows, disciplines=[plain], sets=[*sets, *now], seeds=few, **run).responsiveness(own)
+    known = compare(network, flows, disciplines=[plain], sets=sets, seeds=few, **run).responsiveness(own)
     today, increase = (None, None) if known is None else (f"{own}  {known.text()}", known.increase_ns)
     if access.margin is not None:
         return Line(today, None, margins.shapers(access.part(access_line.DOWN), access.part(REVERSE)), increase)
@@ -88,11 +84,6 @@ def today(
     choice = next(each for each in listed if each.name == tried)
     found = under(network, flows, choice, resolved, fit, sets=sets, seeds=seeds, **run)
     return Line(today, found, shapers(found), increase)
-
-
-def shaped(resolved: Mapping[str, Any]) -> bool:
-    """Whether a direction of an access line has a shaper in the scenario itself."""
-    return any("shaper" in way for way in (resolved["network"], resolved["network"].get(REVERSE, {})))
 
 
 def under(

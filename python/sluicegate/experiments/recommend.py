@@ -67,7 +67,6 @@ def recommend(
     out: str | Path | None = None,
     dev: str = DEV,
     access: Access | None = None,
-    today: scenario.Sets | None = None,
     envelopes: str | Path | None = None,
     progress: Progress | bool | None = None,
 ) -> Recommendation:
@@ -81,8 +80,7 @@ def recommend(
     interface in the commands that deploy the best. `access`: instead of `dev`, the interfaces of a two-way access line,
     `sluicegate.deploy.Access(wan="wan0")`. The commands are then for both directions, and the runs simulate what they
     deploy: shapers in series with the modem's buffer. Their margin to the line's rate is that of `Access`, or else 5 %
-    below the highest rate that keeps the queue out of the modem (`margin`). `today`: with `access`, more
-    overrides for the line as it is today, such as a buffer of each direction. `envelopes`: a folder that
+    below the highest rate that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
     `sluicegate.envelope` wrote, for notes on your own disciplines and on values that are not defaults.
 
     Raises the exceptions of `compare`, and `ScenarioError` for texts that are not goals, and when no discipline is
@@ -97,8 +95,6 @@ def recommend(
         raise ValueError(f"deployable = {deployable!r}: must be {', '.join(SYSTEMS)}")
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
-    if today and access is None:
-        raise ValueError("today: says what an access line is like: give access, too")
     interface(dev)
     measured = None if envelopes is None else load(envelopes)
     if out is not None:
@@ -123,9 +119,7 @@ def recommend(
             )[0]
 
         sets = override_texts(sets)
-        line = lines.today(
-            network, flows, listed, resolved, access, fit, sets=sets, now=override_texts(today), seeds=seeds, **run
-        )
+        line = lines.today(network, flows, listed, resolved, access, fit, sets=sets, seeds=seeds, **run)
         access = replace(access, margin=None, margin_up=None)
     ranked = partial(
         _ranked, network, flows, given, listed, left_out, goals=goals, deployable=deployable, seeds=seeds, sets=sets,

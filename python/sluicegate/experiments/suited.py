@@ -78,7 +78,7 @@ def suited_reverse(text: str, name: str, sets: Sets, traffic: Traffic, choice: C
     """The same for the opposite direction of a two-way dumbbell, where it asks for others, or for the defaults alone;
     None where it does not, and where the scenario gives it a queue of its own."""
     network, known = traffic.resolved["network"], places(traffic.resolved)
-    if REVERSE not in network or len(known) != 2 or _own(text, sets):
+    if REVERSE not in network or len(known) != 2 or _own(text, sets, choice.name):
         return None
     forward, reverse = (_at(place, text, name, sets, traffic, choice) for place in known)
     return reverse if reverse != forward else None
@@ -104,11 +104,12 @@ def reverse_queue(
     return ((f"{own}.discipline", choice.name), *((f"{own}.{key}", value) for key, value in said.items()))
 
 
-def _own(text: str, sets: Sets) -> bool:
-    """Whether the opposite direction has a queue of its own."""
+def _own(text: str, sets: Sets, name: str) -> bool:
+    """Whether the opposite direction has a queue of its own, or a buffer for the discipline of this name."""
     reverse = tomllib.loads(text).get("network", {}).get(REVERSE, {})
-    own = f"network.{REVERSE}.queue"
-    return "queue" in reverse or any(key == own or key.startswith(f"{own}.") for key, _ in sets)
+    table = f"network.{REVERSE}"
+    stated = {*reverse, *(key.removeprefix(f"{table}.").partition(".")[0] for key, _ in sets if key.startswith(table))}
+    return "queue" in stated or ("buffer" in stated and name == "drop_tail")
 
 
 def _declared(name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .. import _core
 from ..design.access_line import (
@@ -33,9 +34,10 @@ from .measurements import (
     Reading,
 )
 from .model import Learnt, Unknown
-from .unknown import TWO, line
+from .unknown import line
 
 LIMIT = "queue.drop_tail.limit"
+UPLOADS = "network.reverse.buffer"
 """The key of what the modem holds."""
 
 AT_HOME_MS = 2
@@ -72,13 +74,14 @@ def from_measurements(
     done, kind = Line(), ACCESS[access]
     down, up = (_rate(done, measured, way, access) for way in (DOWN, UP))
     trip = _least(done, measured.of(RTT), access)
-    buffer, held = _buffer(done, measured)
+    buffer = _buffer(done, measured)
     text = access_line(
         down=down, up=up or "", rtt=None if trip is None else f"{_digits(trip, 4)} ms", access=access, users=users,
-        calls=calls, games=games, uploads=uploads, buffer_ms=buffer,
-        reasons={DOWN: kind.rate if kind.trace else MEASURED, UP: MEASURED, "buffer": held},
+        calls=calls, games=games, uploads=uploads, buffer_ms=buffer.ms, buffer_up_ms=buffer.up_ms,
+        reasons={DOWN: kind.rate if kind.trace else MEASURED, UP: MEASURED, "buffer": buffer.how,
+                 "buffer_up": buffer.how_up},
     )  # fmt: skip
-    if buffer is None and f'limit = "{MODEM_BUFFER_MS} ms"' not in text:  # ten packets of a slow line: not less
+    if buffer.ms is None and f'limit = "{MODEM_BUFFER_MS} ms"' not in text:  # ten packets of a slow line: not less
         done.unknown = [each for each in done.unknown if each.key != LIMIT]
     usual = float(kind.rtt.removesuffix(" ms"))
     if trip is None:
@@ -221,8 +224,17 @@ def _of_one_ping(trips: Sequence[Reading]) -> bool:
     return {each.said for each in trips} == {LEAST_OF_PING} and len({each.file for each in trips}) == 1
 
 
-def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
-    """What the modem holds in ms, the deeper of both directions, and the reason; None where it is not known."""
+class _Buffer(NamedTuple):
+    """What the modem holds in ms, None where it is not known, and how that is known; in the upload, if it differs."""
+
+    ms: float | None
+    how: str
+    up_ms: float | None = None
+    how_up: str = ""
+
+
+def _buffer(done: Line, measured: Measured) -> _Buffer:
+    """What was measured of the modem's buffers."""
     ways = {
         quantity: [each for each in measured.of(quantity) if not each.alone]
         for quantity in (QUEUE_DOWN, QUEUE_UP, QUEUE)
@@ -259,29 +271,30 @@ def _buffer(done: Line, measured: Measured) -> tuple[float | None, str]:
         why = f"packets waited {best.value:.2g} ms under load: a discipline holds the queue, or the buffer is short"
     if why or best is None:
         done.unknown.append(Unknown(LIMIT, f"{MODEM_BUFFER_MS} ms", low, high, why))
-        return None, f"assumed, {low} to {high} are possible"
-    value, low_ms = f"{round(best.value)} ms", best.value
+        return _Buffer(None, f"assumed, {low} to {high} are possible")
     shown = [(most[quantity], word) for quantity, word in ((QUEUE_DOWN, "down"), (QUEUE_UP, "up")) if quantity in most]
-    how, reasons = "as measured", []
-    if best.at_least:
-        high = f"{max(MOST_MS, 2 * round(best.value))} ms"
-        how = f"at least, {high} are possible"
-        reasons.append(f"{best.file} shows at least this; round trips do not show whether the buffer was full")
-    if best.quantity == QUEUE:
-        if not best.at_least:
-            low_ms = best.value / 2
-            reasons.append("both directions were loaded: it is not known in which one packets waited")
-    elif len(shown) == 1:
+    if best.quantity != QUEUE and min(each.value for each, _ in shown) < (1 - APART) * best.value:
+        (down, _), (up, _) = shown
+        both = [_held(done, down, LIMIT), _held(done, up, UPLOADS)]
+        return _Buffer(max(down.value, STANDING_MS), both[0], max(up.value, STANDING_MS), both[1])
+    if best.quantity == QUEUE and not best.at_least:
+        why = "both directions were loaded: it is not known in which one packets waited"
+        value = round(best.value)
+        done.unknown.append(Unknown(LIMIT, f"{value} ms", f"{round(best.value / 2)} ms", f"{value} ms", why))
+    how = _held(done, best, LIMIT)
+    if best.quantity != QUEUE and len(shown) == 1:
         how += f"; measured {shown[0][1]} only, and taken for both directions"
-    elif (low_ms := min(each.value for each, _ in shown)) < (1 - APART) * best.value:
-        waited = [_digits(each.value) for each, _ in shown]
-        both = "{} ms down and {} ms up".format(*waited)
-        how += f"; one limit for both directions, the longer of {both}"
-        reasons.append(f"{TWO.format(*waited)}, and there is one limit for both directions")
-    if reasons:
-        end = high if best.at_least else value
-        done.unknown.append(Unknown(LIMIT, value, f"{round(low_ms)} ms", end, "; ".join(reasons)))
-    return best.value, how
+    return _Buffer(best.value, how)
+
+
+def _held(done: Line, found: Reading, key: str) -> str:
+    """How a buffer that somebody waited in is known, for a comment; what is not known of it is noted."""
+    if not found.at_least:
+        return "as measured"
+    value, high = f"{round(max(found.value, STANDING_MS))} ms", f"{max(MOST_MS, 2 * round(found.value))} ms"
+    why = f"{found.file} shows at least this; round trips do not show whether the buffer was full"
+    done.unknown.append(Unknown(key, value, value, high, why))
+    return f"at least, {high} are possible"
 
 
 def _digits(value: float, digits: int = 3) -> str:

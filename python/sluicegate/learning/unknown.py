@@ -7,19 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..traffic.paths import REVERSE
 from .model import Unknown
 
 if TYPE_CHECKING:
     from ..experiments.recommendation import Recommendation
 
 LINE = re.compile(r"# unknown: (?P<key>\S+) = (?P<value>.+?), (?P<low>.+?) to (?P<high>.+?): (?P<why>.+)")
-
-
-TWO = "packets waited {} ms down and {} ms up"
-"""How it begins why one limit stands for two buffers that were measured."""
-
-MEASURED_BOTH = re.compile(TWO.format(r"(?P<down>\S+)", r"(?P<up>\S+)"))
 
 
 def line(unknown: Unknown) -> str:
@@ -53,21 +46,7 @@ def answers(
             if set(other) != set(best)
         ]
         stays = all(first in other for other in others.values())
-        if two := MEASURED_BOTH.search(each.why):
-            what = f"your two buffers differ ({two['down']} ms down, {two['up']} ms up), and a scenario has one limit"
-            ends = "with either"
-        else:
-            what, ends = f"{each.key} is not known", f"with {each.low} and with {each.high}"
-        said = f"{ends} {first} is among the best" if stays else f"the answer depends on it: {', '.join(changed)}"
-        lines.append(f"{what}; {said}" + (f" ({', '.join(changed)})" if stays and changed else ""))
+        both = f"with {each.low} and with {each.high} {first} is among the best"
+        said = both if stays else f"the answer depends on it: {', '.join(changed)}"
+        lines.append(f"{each.key} is not known; {said}" + (f" ({', '.join(changed)})" if stays and changed else ""))
     return lines
-
-
-def each_way(found: list[Unknown]) -> list[tuple[str, str]]:
-    """The overrides that give each direction its own buffer, where one limit stands for two that were measured."""
-    for each in found:
-        if two := MEASURED_BOTH.search(each.why):
-            own = f"network.{REVERSE}.queue"
-            up = (f"{own}.discipline", "drop_tail"), (f"{own}.limit", f"{two['up']} ms")
-            return [(each.key, f"{two['down']} ms"), *up]
-    return []

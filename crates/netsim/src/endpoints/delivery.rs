@@ -1,8 +1,9 @@
 //! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
 
+use super::sending::{BURST, address, send_all, send_in, send_more};
 use super::slot::Hears;
 use super::timers::arm;
-use super::{BURST, Endpoints, Heard, address, send_all, send_in, send_more};
+use super::{Endpoints, Heard};
 use crate::engine::PacketEvent;
 use crate::network::ahead::Ahead;
 use crate::network::packet::{End, NONE, PAIRS, Segments, SimPacket};

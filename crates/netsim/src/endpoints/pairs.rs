@@ -1,6 +1,7 @@
 //! Flows between two ends of one's own, as they run. What comes to them is an event at its time: they may do anything then.
 
-use super::{BURST, Endpoints};
+use super::Endpoints;
+use super::sending::BURST;
 use crate::engine::Event;
 use crate::network::packet::{End, Header, PAIRS, SimPacket, owner};
 use crate::source::endpoint::{Datagram, Endpoint};
