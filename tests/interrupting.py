@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from typing import AnyStr
 
 import psutil
@@ -16,6 +17,13 @@ import psutil
 # for something instead of ending.
 PROCESSOR_S = 1.0 + 0.04 * (os.cpu_count() or 1)
 WALL_S = 5.0
+
+
+def at_work(child: subprocess.Popen[AnyStr], seconds: float = 1.0) -> None:
+    """Waits until `child` and its processes have used so much processor time, more than they need to begin on a busy
+    machine, too. After a time by the clock on the wall they might not have begun."""
+    while child.poll() is None and _of_the_running(child.pid) < seconds:
+        time.sleep(0.02)
 
 
 def interrupt(child: subprocess.Popen[AnyStr]) -> tuple[AnyStr, AnyStr]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from conftest import PROGRAM
-from interrupting import interrupt
+from interrupting import at_work, interrupt
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ from interrupting import interrupt
 def test_an_interrupt_ends_the_program_within_a_second(tmp_path: Path, arguments: list[str]) -> None:
     child = subprocess.Popen([PROGRAM, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        time.sleep(2)
+        at_work(child)
         out, err = interrupt(child)
     finally:
         child.kill()
@@ -97,7 +96,7 @@ def test_an_interrupt_is_heard_whatever_the_scenario_does(tmp_path: Path, sets: 
         [PROGRAM, "run", "unresponsive", "-o", "out", *words], cwd=tmp_path, stderr=subprocess.PIPE
     )
     try:
-        time.sleep(1.5)
+        at_work(child, 1.5)  # of 200,000 flows it takes 1 s to make them
         _, err = interrupt(child)
     finally:
         child.kill()

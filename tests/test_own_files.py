@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import PROGRAM, SMALL, Program
-from interrupting import interrupt
+from interrupting import at_work, interrupt
 
 import sluicegate as sg
 from sluicegate import _core
@@ -300,7 +299,7 @@ def test_an_interrupt_ends_a_run_of_it_within_a_second(mine: Path, tmp_path: Pat
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        time.sleep(2)
+        at_work(child)
         out, err = interrupt(child)
     finally:
         child.kill()
