@@ -149,7 +149,6 @@ impl Endpoints {
     fn catch_up(&mut self) {
         for _ in 0..BURST {
             let Some((place, time)) = self.network.next_known() else { return };
-            self.prefetch(PacketEvent::Crossing);
             if let Some(time) = self.network.cross(place, time) {
                 self.will_be_heard(place, time);
             }
