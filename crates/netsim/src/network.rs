@@ -78,14 +78,6 @@ impl DerefMut for Network {
 }
 
 impl Shared {
-    /// A packet does not reach its end.
-    pub(crate) fn discard(&mut self, place: u32) {
-        if self.packets.get(place).opens() {
-            self.engine.end_opening();
-        }
-        self.packets.discard(place);
-    }
-
     /// Notes that a packet has reached the queue of a link.
     #[cold]
     fn note_arrival(&mut self, at: u32, link: &Link, queued: &QueuedPacket) {

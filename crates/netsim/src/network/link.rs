@@ -229,7 +229,7 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
 
     #[cold]
     fn dropped(&mut self, packet: QueuedPacket, reason: DropReason) {
-        let Shared { engine, packets, log, .. } = &mut *self.shared;
+        let Shared { engine, packets, flows, log, window } = &mut *self.shared;
         let left = packets.leaves_queue(&packet);
         if self.monitor.monitored {
             log.note(self.link, engine.now(), (packet.place, left), PacketFate::Drop(reason), 0);
@@ -237,9 +237,11 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
         if let Some(numbered) = self.monitor.wire() {
             numbered.number(packet.place);
         }
-        self.shared.discard(packet.place);
+        packets.discard(packet.place);
         if packet.to == End::Receiver {
-            let Shared { engine, flows, window, .. } = &mut *self.shared;
+            if packet.opens() {
+                engine.end_opening();
+            }
             let totals = &mut flows[packet.flow as usize];
             if !self.monitor.monitored {
                 totals.drops_elsewhere += 1;
@@ -302,6 +304,9 @@ impl Sink<'_> {
         if self.monitor.monitored {
             log.note(self.link, engine.now(), (place, packet), PacketFate::Lost, 0);
         }
+        if packet.opens() {
+            engine.end_opening();
+        }
         if packet.to == End::Receiver {
             let totals = &mut flows[packet.flow as usize];
             match self.monitor.monitored {
@@ -309,6 +314,6 @@ impl Sink<'_> {
                 false => totals.drops_elsewhere += 1,
             }
         }
-        self.shared.discard(place);
+        packets.discard(place);
     }
 }

@@ -234,6 +234,12 @@ impl QueuedPacket {
     pub fn connection(&self) -> u32 {
         self.connection
     }
+
+    /// See [`SimPacket::opens`].
+    #[inline]
+    pub(crate) fn opens(&self) -> bool {
+        self.flags.has(Flags::SYN) && self.to == End::Receiver
+    }
 }
 
 impl Packet for QueuedPacket {
