@@ -209,6 +209,40 @@ fn a_run_in_any_slices_counts_the_same() {
     }
 }
 
+/// Transfers without an end, whose packets are full but for those that open connections, over one line back: what is known
+/// ahead there. In steps of time that are shorter than the way nothing is.
+#[test]
+fn what_is_known_ahead_at_a_shared_line_changes_nothing() {
+    for number in 0..400 {
+        let plan = || {
+            let rng = &mut Stream::new(number, "ahead");
+            let (count, delays) = (3 + rng.below(20), [0, 10, 1000, 20_000]);
+            let delay = |rng: &mut Stream| Span(1000 * delays[rng.below(4) as usize]);
+            let mut network = NetworkBuilder::new();
+            let bottleneck = network.link("bottleneck", Rate(count * 1_000_000), delay(rng)).id();
+            let back = network.line("back", Rate(count * 1_000_000), delay(rng)).id();
+            // Where access links are slow, a full packet takes them longer than one that opens a connection.
+            let rate = Rate(1_000_000 << rng.below(8));
+            for at in 0..count {
+                let near = network.line(format!("near {at}"), rate, delay(rng)).id();
+                let far = network.line(format!("far {at}"), rate, delay(rng)).id();
+                let own_back = network.line(format!("back {at}"), rate, delay(rng)).id();
+                let host = Host { window: 20_000, ..Host::new(&TcpParams::of(ProfileName::Ns2)) };
+                let flow = network.flow(host).path([near, bottleneck, far]);
+                flow.return_path([own_back, back]).start(ms(rng, 0, 900));
+            }
+            network.duration(Span::from_secs(1)).build().unwrap()
+        };
+        let mut stepped = Sim::new(plan());
+        while stepped.now() < stepped.end() {
+            let until = stepped.now() + Span(7_000);
+            while stepped.advance_until(until, 1 << 20) {}
+        }
+        let whole = counted(run(plan()));
+        assert!(counted(stepped.finish()) == whole, "network {number}");
+    }
+}
+
 /// A snapshot at any time is what a run of that length leaves: nothing is counted before its time that shows.
 #[test]
 fn a_snapshot_counts_what_has_happened() {
