@@ -192,7 +192,7 @@ def held_flows(rate: str, target: str, flows: int) -> list[str]:
 def test_the_burst_or_the_target_that_a_warning_names_will_do() -> None:
     [said, *_] = sg.design_red(**LINK | {"burst": 500, "delay_target": "20 ms", "rtt": "50 ms"}).warnings
     found = re.search(
-        r"bursts up to (\d+) packets pass; this one would with min_th = (\d+), a delay target of (.*)$", said
+        r"bursts of up to (\d+) packets pass; this one passes with min_th = (\d+), a delay target of (.*)$", said
     )
     assert found
     burst, min_th, target = found.groups()

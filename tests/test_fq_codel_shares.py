@@ -35,8 +35,8 @@ def test_the_quantum_matters_as_codel_sees_all_queues(given: dict[str, str], exp
 
 
 def test_the_kernels_tokens_give_what_the_bins_let_through() -> None:
-    """What passes depends on the bins, and so on the seed: in eight 2.8 to 7.5 %; with bucket 8.0 % in all."""
-    shares = [share(sg.Sfb(), seed) for seed in (2, 3)]
-    assert shares == [share(sg.Sfb(tokens="linux"), seed) for seed in (2, 3)]
+    """What passes depends on the bins, and so on the seed: in eight 3.5 to 7.1 %; with bucket 8.0 % in all."""
+    shares = [share(sg.Sfb(), seed) for seed in (4, 5)]
+    assert shares == [share(sg.Sfb(tokens="linux"), seed) for seed in (4, 5)]
     assert shares[0] > 1.5 * shares[1]
     assert share(sg.Sfb(tokens="bucket")) == pytest.approx(8.0, abs=0.1)

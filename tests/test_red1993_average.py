@@ -15,7 +15,7 @@ from sluicegate.reproduce.claim import judge, numbered
 
 STUDIES = {"fig3": fig03.staggered, "unresponsive": fig03.unresponsive_flows, "fig9": fig09.heavy}
 SOURCES = tuple(STUDIES)
-FEW = Settings(seeds=(3,), duration_s=1, warmup_s=0, sample_s=1)
+FEW = Settings(seeds=(1,), duration_s=1, warmup_s=0, sample_s=1)
 
 
 def traced(source: str, sets: dict[str, str]) -> dict[str, pl.DataFrame]:
@@ -30,7 +30,7 @@ def verdicts(source: str, **sets: str) -> dict[str, bool]:
     study = fig03.staggered
     (id_,) = (study.id(point, FEW, None) for point in study.points)
     table = average.measured(traced(source, {f"queue.{key}": value for key, value in sets.items()}))[average.TABLE]
-    rows = table.with_columns(experiment=pl.lit(id_), seed=pl.lit(3, dtype=pl.Int64))
+    rows = table.with_columns(experiment=pl.lit(id_), seed=pl.lit(1, dtype=pl.Int64))
     values = {name: measure.evaluate({average.TABLE: rows}) for name, measure in average.measures().items()}
     checks = numbered("average", "a test", average.is_eq_1(Runs(study, FEW, {id_: study.points[0]}, {}, values)))
     return {verdict.check.id: verdict.name == "reproduced" for verdict in judge(checks)}
