@@ -191,13 +191,13 @@ impl Connection {
         }
     }
 
-    /// A segment without SYN arrives unmarked at an end that [only receives](Connection::only_receives): its acknowledgement is
+    /// A segment arrives unmarked at an end that [only receives](Connection::only_receives): its acknowledgement is
     /// written over it, if both are as predicted. False, and nothing is done, if not.
     #[inline(always)]
     pub fn answer_predicted(&mut self, segment: &mut Plain) -> bool {
         match self {
-            Connection::Papers(end) => end.answer_predicted(segment),
-            Connection::Linux(_) => false,
+            Connection::Papers(end) if end.is_open() => end.answer_predicted(segment),
+            _ => false,
         }
     }
 
@@ -249,7 +249,8 @@ impl Connection {
         }
     }
 
-    /// Whether it has nothing to send but acknowledgements.
+    /// Whether it has nothing to send but acknowledgements and, to another end of its kind, the answer to what opens the connection;
+    /// a Linux host's is open, too.
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {

@@ -4,7 +4,7 @@ use super::sending::{BURST, address, send_all, send_in, send_more};
 use super::slot::Hears;
 use super::timers::arm;
 use super::{Endpoints, Heard};
-use crate::engine::PacketEvent;
+use crate::engine::{Engine, PacketEvent};
 use crate::network::ahead::Ahead;
 use crate::network::packet::{End, NONE, PAIRS, Segments, SimPacket};
 use crate::network::{Network, Shared, go_on};
@@ -113,7 +113,7 @@ impl Endpoints {
         let slot = self.slots.get(at);
         engine.evaluated();
         flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
-        let (answers, goes_on) = answer(&mut slot.ends[1], packet, (segments, place), time);
+        let (answers, goes_on) = answer(engine, &mut slot.ends[1], packet, (segments, place), time);
         if slot.awaited != u64::MAX && slot.ends[1].received() >= slot.awaited {
             slot.awaited = u64::MAX;
             self.flows[slot.flow as usize].completed = time;
@@ -229,6 +229,7 @@ impl Endpoints {
 /// there is more.
 #[inline(always)]
 fn answer(
+    engine: &mut Engine,
     receiver: &mut Connection,
     packet: &mut SimPacket,
     (segments, place): (&mut Segments, u32),
@@ -237,6 +238,9 @@ fn answer(
     let ce = packet.ecn == Ecn::CongestionExperienced;
     if !ce && receiver.answer_predicted(&mut packet.segment) {
         return (true, false);
+    }
+    if packet.opens() {
+        engine.end_opening();
     }
     receiver.on_plain(&packet.segment, || segments.read(place, &packet.segment), ce, packet.label, time);
     let answers = receiver.may_send() && receiver.poll_plain(time, &mut packet.segment, || segments.write(place));

@@ -217,8 +217,10 @@ impl Slot {
             return Hears::Later;
         }
         let [sender, receiver] = &self.ends;
-        let plain = time <= horizon && !segment.flags.has_any(Flags::SYN.with(Flags::FIN));
-        if plain
+        // What opens a connection finds a receiver that only receives; the sender then sends more than it answers.
+        let rare = Flags::FIN.with_if(end == End::Sender, Flags::SYN);
+        if time <= horizon
+            && !segment.flags.has_any(rare)
             && self.expected[end as usize] == 0
             && match end {
                 End::Receiver => receiver.only_receives(),

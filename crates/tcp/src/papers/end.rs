@@ -198,8 +198,7 @@ impl End {
         }
     }
 
-    /// A segment without SYN arrives unmarked at an end that [only receives](End::only_receives): its acknowledgement is written
-    /// over it, if both are as predicted. False, and nothing is done, if not.
+    /// A segment arrives unmarked at an open end that [only receives](End::only_receives): its acknowledgement is written over it, if both are as predicted. False, and nothing is done, if not.
     #[inline(always)]
     pub fn answer_predicted(&mut self, segment: &mut Plain) -> bool {
         let predicted = segment.len > 0 && !self.receiver.owes() && self.receiver.takes_predicted(segment);
@@ -300,11 +299,12 @@ impl End {
         self.receives && self.receiver.poll_into(segment, whole)
     }
 
-    /// Whether it has nothing to send but acknowledgements: then its one timer is that of a delayed acknowledgement.
+    /// Whether it has nothing to send but acknowledgements, and the answer to what opens the connection: then its one timer is
+    /// that of a delayed acknowledgement.
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
-        self.sender.is_none() && self.is_open()
+        self.sender.is_none()
     }
 
     /// Whether it has nothing to receive but acknowledgements: then its one timer is the sender's.
