@@ -260,7 +260,9 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path
     answer = sluicegate(*arguments, "-o", "deep/out", "--jobs", "2", "--differences", env={"COLUMNS": "100"})
     assert answer.returncode == 0
     # Before the runs, and of what they showed.
-    assert {line.partition(": bottleneck")[0] for line in answer.stderr.splitlines()} == {"warning: red"}, answer.stderr
+    told = answer.stderr.splitlines()
+    assert [line.partition(": bottleneck")[0] for line in told] == ["warning: red"] * 2, answer.stderr
+    assert told[0] != told[1]
     lines = answer.stdout.splitlines()
     verdicts = [line for line in lines if line.startswith(("most ", "least "))]  # sentences, which a terminal wraps
     assert max(len(line) for line in lines if line not in verdicts) <= 100

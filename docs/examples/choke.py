@@ -10,7 +10,7 @@ class Choke(sg.Aqm):
         self.s_ns = 500 * 8 * 10**9 // rate_bps  # 500 bytes at the link's rate
 
     def enqueue(self, packet, ctx):
-        m = 1 if self.idle_ns is None else (ctx.now_ns - self.idle_ns) / self.s_ns  # small packets that could be sent
+        m = 1 if self.idle_ns is None else (ctx.now_ns - self.idle_ns) / self.s_ns  # packets that could have been sent
         self.avg, self.idle_ns = ctx.pow(1 - self.w_q, m) * self.avg + self.w_q * ctx.packets, None
         between = self.min_th <= self.avg < self.max_th
         victim = self.queue.draw(ctx) if between else None

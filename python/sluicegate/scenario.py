@@ -242,7 +242,7 @@ def subject(what: What, flows: Flows | None = None, *, sets: Sets | None = None,
 def _without_units(text: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Sentences about overrides that count packets where the scenario states a time: the unit was probably left out."""
     for key, value in pairs:
-        if value.isdigit() and key.endswith((".limit", ".queue_limit", ".memlimit", ".tx_ring", ".buffer")):
+        if value.isdigit() and key.endswith((".limit", ".queue_limit", ".tx_ring", ".buffer")):
             with suppress(tomllib.TOMLDecodeError, KeyError, TypeError):
                 stated = functools.reduce(lambda table, part: table[part], key.split("."), tomllib.loads(text))
                 if isinstance(stated, str) and (unit := stated.strip(" 0123456789.")) in ("ns", "us", "µs", "ms", "s"):

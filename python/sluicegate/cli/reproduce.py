@@ -87,8 +87,8 @@ def reproduce(
         raise Refusal(str(error)) from None
     except MissingRuns as error:
         raise Refusal(
-            f"--redraw: {error}: the kept runs have other settings or are from another build of Sluicegate; "
-            "--quick, --full and --seeds as in that command, or leave --redraw out"
+            f"--redraw: {error}: the stored runs have other settings or are from another build of Sluicegate; "
+            "give --quick, --full and --seeds as when they were made, or leave --redraw out"
         ) from None
     if not quiet:
         print(out / "report.html" if name == "all" else outcomes[0].page)

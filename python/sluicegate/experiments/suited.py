@@ -108,7 +108,10 @@ def _own(text: str, sets: Sets, name: str) -> bool:
     """Whether the opposite direction has a queue of its own, or a buffer for the discipline of this name."""
     reverse = tomllib.loads(text).get("network", {}).get(REVERSE, {})
     table = f"network.{REVERSE}"
-    stated = {*reverse, *(key.removeprefix(f"{table}.").partition(".")[0] for key, _ in sets if key.startswith(table))}
+    stated = {
+        *reverse,
+        *(key.removeprefix(f"{table}.").partition(".")[0] for key, _ in sets if key.startswith(f"{table}.")),
+    }
     return "queue" in stated or ("buffer" in stated and name == "drop_tail")
 
 

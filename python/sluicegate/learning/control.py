@@ -164,7 +164,7 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
             said = f"the window kept {np.median(kept):.2f} of its size at {len(kept)} losses or marks"
             return Control(name, said, None, again)
         so = (np.abs(grown - GROWS[name]) <= SLOPE * GROWS[name]) & (np.abs(halfway - 0.5) <= EVENLY)
-        if len(so) and so.all() and like[-1]:
+        if len(so) and len(kept) and so.all() and like[-1]:
             said = f"the window kept {kept[-1]:.2f} of its size and grew by {np.median(grown):.2f} in a round trip"
             return Control(name, said, None, again)
     return Control(None, "", None, again)

@@ -37,8 +37,10 @@ from .model import Learnt, Unknown
 from .unknown import line
 
 LIMIT = "queue.drop_tail.limit"
-UPLOADS = "network.reverse.buffer"
 """The key of what the modem holds."""
+
+UPLOADS = "network.reverse.buffer"
+"""The key of what it holds of uploads, where that differs."""
 
 AT_HOME_MS = 2
 """A server nearer than that is within the home, or in the network of its provider at the farthest."""
