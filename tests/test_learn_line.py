@@ -122,6 +122,9 @@ def test_of_two_measured_buffers_the_file_says_both(tmp_path: Path) -> None:
         ("queue.drop_tail.limit", "90 ms", "1000 ms"), ("network.reverse.buffer", "260 ms", "1000 ms"),
     ]  # fmt: skip
     assert re.search(r'\nbuffer = "260 ms" .*in this direction: at least, 1000 ms are possible\n', least.text)
+    short = from_measurements(merged(rates, readings(("queue down", 5.0, False), ("queue up", 260.0, False))))
+    assert re.search(r'\nlimit = "30 ms" .*assumed, 20 ms to 1000 ms are possible\n', short.text)
+    assert [(each.key, each.value) for each in short.unknown] == [("queue.drop_tail.limit", "30 ms")]
     one = from_measurements(merged(rates, readings(("queue up", 260.0, False))))
     assert "as measured; measured up only, and taken for both directions" in one.text
     assert one.unknown == []

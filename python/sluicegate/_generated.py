@@ -2630,8 +2630,9 @@ class Shaper(Declared, role="shaper"):
             ms, at least 1514 B, as sluicegate tc deploys it; at least 1; tc-htb(8))
         position: Whether packets cross the shaper before the line or behind it. (default: before; behind for the
             forward direction of a two-way dumbbell, an access line's download; Sluicegate)
-        buffer: The size of the line's own queue, that of its modem, which is Drop Tail. (packets; default: buffer
-            of [network.reverse], else the limit of [queue.drop_tail], else 1000 packets; at least 1; Sluicegate)
+        buffer: The size of the line's own queue, that of its modem, which is Drop Tail. (packets; default: in the
+            opposite direction buffer of [network.reverse]; else the limit of [queue.drop_tail], else 1000
+            packets; at least 1; Sluicegate)
     """
 
     _: KW_ONLY
@@ -2653,7 +2654,8 @@ class Reverse(Declared, role="reverse"):
             bit/s; Sluicegate)
         delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
         buffer: What the line holds in the opposite direction while its queue is Drop Tail: that of [queue], or
-            the modem's beside a shaper. (packets; default: as forward; at least 1; Sluicegate)
+            the modem's beside a shaper. (packets; default: the limit of [queue.drop_tail]; at least 1;
+            Sluicegate)
         framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
             of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
             (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its

@@ -76,12 +76,12 @@ fn declared(own: &[Table], shared: &[Table]) -> Json {
     })
 }
 
-/// The same, where the default of each field is what the forward direction has.
+/// The same, where the default of each field is what the forward direction has, but for those that have one of their own.
 fn as_forward(mut declared: Json) -> Json {
     for field in declared["fields"].as_array_mut().expect("fields") {
         field["default"] = Json::Null;
         let is_fate = KEYS.iter().any(|key| field["name"] == *key);
-        if field["name"] != "rate" && !is_fate {
+        if field["name"] != "rate" && field["name"] != "buffer" && !is_fate {
             field["derived"] = "as forward".into();
         }
     }

@@ -74,7 +74,7 @@ params! {
             optional("before; behind for the forward direction of a two-way dumbbell, an access line's download"),
             source("Sluicegate");
         /// The size of the line's own queue, that of its modem, which is Drop Tail.
-        buffer: Option<Size> = optional("buffer of [network.reverse], else the limit of [queue.drop_tail], else 1000 packets"),
+        buffer: Option<Size> = optional("in the opposite direction buffer of [network.reverse]; else the limit of [queue.drop_tail], else 1000 packets"),
             unit("packets"), range(Range::from(1.0)), source("Sluicegate");
     }
     rules {

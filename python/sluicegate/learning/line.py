@@ -270,7 +270,7 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
     elif best is None:
         why = "nothing was measured under load"
     elif best.value < STANDING_MS:
-        why = f"packets waited {best.value:.2g} ms under load: a discipline holds the queue, or the buffer is short"
+        why = _short(best)
     if why or best is None:
         done.unknown.append(Unknown(LIMIT, f"{MODEM_BUFFER_MS} ms", low, high, why))
         return _Buffer(None, f"assumed, {low} to {high} are possible")
@@ -289,8 +289,17 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
     return _Buffer(best.value, how)
 
 
+def _short(found: Reading) -> str:
+    """Why a wait says nothing of a buffer."""
+    return f"packets waited {found.value:.2g} ms under load: a discipline holds the queue, or the buffer is short"
+
+
 def _held(done: Line, found: Reading, key: str) -> str:
     """How a buffer that somebody waited in is known, for a comment; what is not known of it is noted."""
+    if found.value < STANDING_MS:
+        low, high = f"{LEAST_MS} ms", f"{MOST_MS} ms"
+        done.unknown.append(Unknown(key, f"{STANDING_MS:g} ms", low, high, _short(found)))
+        return f"assumed, {low} to {high} are possible"
     if not found.at_least:
         return "as measured"
     value, high = f"{round(max(found.value, STANDING_MS))} ms", f"{max(MOST_MS, 2 * round(found.value))} ms"
