@@ -342,9 +342,9 @@ def bounds(done: Recommendation) -> str:
     ways = {
         round((goal.bound - EASY_DELAY_NS) / 1e6) for goal in done.goals if goal.bound and goal.metric.word == "p99"
     }
-    alone = f", which takes {' or '.join(f'{each} ms' for each in sorted(ways))}" if ways else ""
+    alone = f"the {' or '.join(map(str, sorted(ways)))} ms " if ways else ""
     return (f"calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more than "
-            f"without load{alone}; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
+            f"{alone}without load; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
 
 
 def of_a_rate(goal: Goal) -> bool:

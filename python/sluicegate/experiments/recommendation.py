@@ -207,7 +207,7 @@ class Recommendation(ResultObject):
             if self.deployable(label):
                 said = "" if self._held(label) else ": the queue is in the modem"
                 lines.append(
-                    f"  as deployed, 99 % of all packets, transfers' too, wait under {label}: "
+                    f"  as deployed under {label}, 99 % of all packets (transfers' too) wait at most: "
                     f"{tried.text(self.line.margin.little)}{said}"
                 )
         return lines
