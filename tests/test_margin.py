@@ -316,7 +316,7 @@ def test_the_margin_of_one_discipline_is_not_taken_for_another_s(sluicegate: Pro
     asked += ["--goal", "calls up loss below 1 %"]
     said = sluicegate(*asked, "--disciplines", "codel,l4s_step,cake").stdout
     assert "codel and l4s_step: both will do" in said
-    told = "as deployed under codel, 99 % of all packets (transfers' too) wait at most: download at "
+    told = r"as deployed under codel, 99 % of all packets \(transfers' too\) wait at most: download at "
     told += r"\d+ %: [\d.]+ ms at the provider.*: the queue is in the modem$"
     assert re.search(told, said, re.MULTILINE)
     assert "or have no command; the next in the ranking without this problem: cake\nto try cake on Linux" in said
