@@ -355,11 +355,11 @@ def page(rows: list[Row]) -> str:
         aim = f"{100 * AIM:.0f} %: {'met' if sum(right) >= AIM * len(right) else 'missed'}" if name in AIMED else "–"
         lines.append(f"| {name} | {sum(right)} | {len(right)} | {aim} |")
     now = commit()
-    unsaid, others = sum(row.commit is None for row in rows), sum(row.commit not in (None, now) for row in rows)
+    others = sum(row.commit != now for row in rows)
     lines += [
         "",
-        f"Of {len(rows)} scenarios, {unsaid} were run before rows kept their commit; {others} more were run at another "
-        "commit than the one that wrote this table. Their code may be older than today's.",
+        f"{others} of the {len(rows)} results are from another commit than this table, so their code may be older than "
+        "today's.",
     ]
     bad = [(row, found) for row in rows for found in shortfalls(row)]
     if bad:

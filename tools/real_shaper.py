@@ -194,8 +194,8 @@ def real(case: Case, seconds: float) -> Found:
                  8 * (after - before) / (ended - begun) / 1e6, modem["queue_packets_max"])  # fmt: skip
 
 
-HEAD = ("before the modem", "", "without load, ms", "under load: median", "95th percentile", "upload, Mbit/s",
-        "modem's longest queue")  # fmt: skip
+HEAD = ("before the modem", "", "round trip without load, ms", "round trip under load, ms: median", "95th percentile",
+        "goodput of the uploads, Mbit/s", "modem's longest queue")  # fmt: skip
 
 
 def main(seconds: float) -> None:
