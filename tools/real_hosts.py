@@ -111,11 +111,11 @@ REASONS: list[tuple[str, set[str], set[str], str]] = [
         "flood", {"fq_codel"},
         {"transfers_loss_ratio", "transfers_delay_p50_ns", "transfers_delay_p99_ns", "flood_delay_p50_ns",
          "queueing_delay_mean_ns"},
-        "The buffers of sending sockets, which the kernel tunes and an application fills again as they drain; hosts "
-        'here have written 4 MiB before. With `--sysctl "net.ipv4.tcp_wmem=4096 4194304 4194304"` real hosts do as '
-        "those here: transfers lose 15.7 % with a median of 37.6 ms and a 99th percentile of 116.4 ms. "
-        "Which part of filling them does it is not known: bursts that do not wait for more (`tcp_tso_should_defer`) do "
-        "not",
+        "The cause is the buffer of the sending socket. A real application fills it again as it drains, and the kernel "
+        "tunes its size; a simulated application has written 4 MiB in advance. With such a buffer (`--sysctl "
+        '"net.ipv4.tcp_wmem=4096 4194304 4194304"`) real hosts agree with the simulation: transfers lose 15.7 % with a '
+        "median of 37.6 ms and a 99th percentile of 116.4 ms. Why the buffer matters is not known; it is not that "
+        "bursts do not wait for more data (`tcp_tso_should_defer`)",
     ),
 ]  # fmt: skip
 """Why simulation and real hosts differ by more than `TOLERANCE` and more than chance explains: the mix, disciplines,
@@ -310,25 +310,26 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
     yield (
         f"Means of runs of {DURATION_S} s, of which the last {DURATION_S - WARMUP_S} s are "
         f"measured, on a machine with Linux {' and '.join(kernels)}. Buffers have {QUEUE['limit']} packets, RED and "
-        f"CHOKe thresholds of {QUEUE['min_th']} and {QUEUE['max_th']}; whatever else a discipline has is its default. "
+        f"CHOKe have thresholds of {QUEUE['min_th']} and {QUEUE['max_th']}; all other values are defaults. "
         f"In the worst run {100 * max(cell['late'] for cell in runs):.1f} % of the packets were more than 1 ms late."
     )
     late = [f"{cell['discipline']} with {cell['mix']}, seed {cell['seed']}" for cell in runs if not cell["kept_up"]]
     if late:
         yield f"The machine did not keep up in {len(late)} of {len(runs)} runs: {'; '.join(late)}."
     yield (
-        "\nAs `compare --live` does, the measurement kept processors awake: packets of real hosts left 1 µs late in "
-        "the median. All hosts run in one kernel, so their timers expire at the same ticks. In the column *simulation* "
-        "all hosts share a clock, too (`clock_phase`), and packets are late by a random time of up to "
-        f"{JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms: it is the mean of {len(JITTERS_US)} such simulations "
-        "for each seed, each with another phase. Other commands simulate hosts with a clock each, and packets that are "
-        "not late. If that changes a result significantly, a line below the tables gives their result."
+        "\nThe real hosts run in one kernel, so their timers expire at the same ticks. Processors were kept awake, as "
+        "`compare --live` does: the median packet of real hosts left 1 µs late. For this comparison the simulated hosts "
+        "share a clock, too (`clock_phase`), and packets are late by a random time. The column *simulation* is the mean "
+        f"of {len(JITTERS_US)} simulations for each seed, each with another phase, and with another bound of the "
+        f"lateness, from {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms. Other commands simulate hosts with a "
+        "clock each, and packets that are not late. If that changes a result significantly, a line below the tables "
+        "gives their result."
     )
     yield (
-        f"\nDifferences are taken before rounding. A difference above {TOLERANCE['ms']:g} ms or "
-        f"{TOLERANCE['%']:g} percentage point, and above the resolution of percentiles (1/{1 / TWO_DIGITS:.0f}), has ± "
-        "three standard errors beside it. A difference above these, too, is **bold**; its reason is below the tables. "
-        "A dash means that a run lacks the value, because no packet of the group arrived.\n"
+        f"\nA difference (taken before rounding) above {TOLERANCE['ms']:g} ms or {TOLERANCE['%']:g} percentage point, "
+        f"and above the resolution of percentiles (1/{1 / TWO_DIGITS:.0f}), has ± three standard errors beside it. It is "
+        "**bold** if it also exceeds these; its reason is then below the tables. A dash means that a run lacks the "
+        "value, because no packet of the group arrived.\n"
     )
     for mix, about in MIXES.items():
         yield f"### {mix.capitalize()}\n\n{about.about}. Means of {len(about.seeds)} seeds.\n"
@@ -358,9 +359,9 @@ def single(cells: dict[Key, Cell], mix: str) -> Iterator[str]:
         if of_mix == mix:
             each = difference(cells, mix, discipline, name, about[name], "simulation")
             assert each is not None
-            found.append(f"`{discipline}`, {title(mix, name)} {each.other:.1f} (mean {each.simulation:.1f})")
+            found.append(f"`{discipline}`, {title(mix, name)} {each.other:.1f}, not {each.simulation:.1f}")
     if found:
-        yield f"As other commands simulate it: {'; '.join(found)}.\n"
+        yield f"Other commands simulate another result: {'; '.join(found)}.\n"
 
 
 def heads(columns: list[tuple[str, Metric]]) -> Iterator[str]:

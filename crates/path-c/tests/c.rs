@@ -45,7 +45,7 @@ fn the_manual_shows_the_example_and_what_it_prints() {
         let block = page.split(&format!("```{language}\n")).nth(number).expect("the page has such a block");
         block.split("```").next().unwrap()
     };
-    assert_eq!(block("c", 2), source);
+    assert_eq!(block("c", 1), source);
     let printed = run(&here().join("examples/transport.c"), "transport");
     assert!(page.contains(&format!("```text\n{printed}```")), "it prints:\n{printed}");
 }
