@@ -116,7 +116,7 @@ def assert_same_lines(sluicegate: Program, said: str) -> None:
     again = sluicegate(*shlex.split(command)).stdout
     assert [line for line in again.splitlines() if not line.startswith("#")] == shown
     [named] = re.findall(
-        r"^for other routers --format (.+); without --format the lines above, with all remarks$",
+        r"^for other routers: --format (.+); without --format: the commands above, with all remarks$",
         said,
         re.MULTILINE,
     )

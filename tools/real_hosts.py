@@ -318,17 +318,17 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
         yield f"The machine did not keep up in {len(late)} of {len(runs)} runs: {'; '.join(late)}."
     yield (
         "\nThe real hosts run in one kernel, so their timers expire at the same ticks. Processors were kept awake, as "
-        "`compare --live` does: the median packet of real hosts left 1 µs late. For this comparison the simulated hosts "
-        "share a clock, too (`clock_phase`), and packets are late by a random time. The column *simulation* is the mean "
-        f"of {len(JITTERS_US)} simulations for each seed, each with another phase, and with another bound of the "
+        "`compare --live` does: the median packet of real hosts left 1 µs late. For this comparison the simulated "
+        "hosts share a clock, too (`clock_phase`), and packets are late by a random time. The column *simulation* is the "
+        f"mean of {len(JITTERS_US)} simulations for each seed, each with another phase, and with another bound of the "
         f"lateness, from {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms. Other commands simulate hosts with a "
         "clock each, and packets that are not late. If that changes a result significantly, a line below the tables "
         "gives their result."
     )
     yield (
         f"\nA difference (taken before rounding) above {TOLERANCE['ms']:g} ms or {TOLERANCE['%']:g} percentage point, "
-        f"and above the resolution of percentiles (1/{1 / TWO_DIGITS:.0f}), has ± three standard errors beside it. It is "
-        "**bold** if it also exceeds these; its reason is then below the tables. A dash means that a run lacks the "
+        f"and above the resolution of percentiles (1/{1 / TWO_DIGITS:.0f}), has ± three standard errors beside it. It "
+        "is **bold** if it also exceeds these; its reason is then below the tables. A dash means that a run lacks the "
         "value, because no packet of the group arrived.\n"
     )
     for mix, about in MIXES.items():

@@ -285,7 +285,8 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
         done.unknown.append(Unknown(LIMIT, f"{value} ms", f"{round(best.value / 2)} ms", f"{value} ms", why))
     how = _held(done, best, LIMIT)
     if best.quantity != QUEUE and len(shown) == 1:
-        how += f"; measured {shown[0][1]} only, and taken for both directions"
+        other = {"up": "download", "down": "upload"}[shown[0][1]]
+        how += f"; the {other} was not measured and gets the same"
     return _Buffer(best.value, how)
 
 
