@@ -319,11 +319,12 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
     yield (
         "\nThe real hosts run in one kernel, so their timers expire at the same ticks. Processors were kept awake, as "
         "`compare --live` does: the median packet of real hosts left 1 µs late. For this comparison the simulated "
-        "hosts share a clock, too (`clock_phase`), and packets are late by a random time. The column *simulation* is "
-        f"the mean of {len(JITTERS_US)} simulations for each seed, each with another phase, and with another bound of "
-        f"the lateness, from {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms. Other commands simulate hosts with a "
-        "clock each, and packets that are not late. If that changes a result significantly, a line below the tables "
-        "gives their result."
+        "hosts share a clock, too (`clock_phase`), and packets are late by a random time. "
+        f"The column *simulation* is the mean of {len(JITTERS_US)} simulations for each seed, "
+        "each with another phase, and with another bound of the lateness, "
+        f"from {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms. "
+        "Other commands simulate hosts with a clock each, and packets that are not late. "
+        "If that changes a result significantly, a line below the tables gives their result."
     )
     yield (
         f"\nA difference (taken before rounding) above {TOLERANCE['ms']:g} ms or {TOLERANCE['%']:g} percentage point, "
