@@ -36,7 +36,7 @@ NEEDS = (
     "Parameters that are not set are off or derived, as noted in brackets. For your own discipline the table shows its "
     "arguments."
 )
-ABOUT = "*Values given* are the keys that the command sets for its flows; all others are the defaults of Linux's hosts."
+ABOUT = "“Values given” are the keys that the command sets for its flows; all others are the defaults of Linux's hosts."
 OWN_RUST = "Your own, in Rust, on Linux's hosts"
 OWN_ENDS = "A transport with its own ends"
 ABOUT_ENDS = (

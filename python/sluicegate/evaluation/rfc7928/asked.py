@@ -67,7 +67,7 @@ TABLE = """
 3.1 | should | the effect of drops on acknowledgements, and on performance | done | `asymmetric`, `both-ways`: loss of ACKs beside goodput and completion times
 3.1 | should | attention to the topology when schemes are compared | done | all disciplines run on the same networks, among them `asymmetric` and `two-queues`
 3.2 | should | choose the buffer with care; it may be the bandwidth-delay product | done | that product, 83 packets, for all disciplines, with the round trip of most flows, not with the largest one of `round-trips`
-3.2 | must | justify the buffer's size | done | see What the RFC leaves open
+3.2 | must | justify the buffer's size | done | see “What the RFC leaves open”
 3.2 | should | the same buffer across the tests | partly | 83 packets for all disciplines, except on a link that is ten times as fast (8.2.6), where it is ten times as large
 3.3 | should | NewReno with SACK as the standard, CUBIC and LEDBAT | done | Linux's Reno, which has SACK, its CUBIC, and LEDBAT
 3.3 | may | other congestion controls | done | `scalable`: Prague. Any other by `--set flows.*.algorithm=bbr`
@@ -76,19 +76,19 @@ TABLE = """
 4.1 | should | real systems, or event-driven simulation | done | simulation
 4.2 | should | also queue-level metrics: utilization, delay, size of the queue, drops and marks, and the discipline's own metrics | done | rows `link`: utilisation, delay, losses, marks, the mean and the greatest length of the queue, and the discipline's own average, if it keeps one; rows of phases without the last three
 4.2 | must | an evaluation primarily by end-to-end metrics | done | the overview has metrics of flows, except for the delay in a phase and the loss of ACKs
-4.3 | must | compare by performance and by deployment | partly | What each discipline needs; deployment is not scored
+4.3 | must | compare by performance and by deployment | partly | “What each discipline needs”; deployment is not scored
 4.3.1 | should | compare in the scenarios of Section 13 | done | all of its scenarios
 4.3.1 | may | compare in specific environments | not done | not in the suite; `sluicegate compare` runs `dsl`, `cable`, `lte`, `satellite` and `wifi`
-4.3.1 | must | disclose values that were tuned | done | What each discipline needs; summary.json
-4.3.1 | must | consider what a value means where it is used, before conclusions | text | the row Values of disciplines in the last table here; the envelope of each discipline
+4.3.1 | must | disclose values that were tuned | done | “What each discipline needs”; summary.json
+4.3.1 | must | consider what a value means where it is used, before conclusions | text | “Values of disciplines” in “What the RFC leaves open”; the envelope of each discipline
 4.3.1 | recommended | set parameters that control the same behaviour to the same effect | done | `targets`; in other scenarios targets in packets are set for the link
 4.3.1 | recommended | compare over a range of input configurations | partly | `targets`: four target delays. A discipline without a target, or with a given one, is the same at each. For other parameters name several disciplines, `evaluate red:max_p=0.02 red:max_p=0.1`
 4.3.1 | may | list parameters and how they relate to the network | text | the reference of disciplines
-4.3.2 | must | compare by parameter sensitivity, auto-tuning and cost | partly | `targets` and What each discipline needs; nothing is scored
+4.3.2 | must | compare by parameter sensitivity, auto-tuning and cost | partly | `targets` and “What each discipline needs”; nothing is scored
 4.4 | should | no undue advantage to flows with small packets | done | `packet-sizes` shows it
 4.4 | may | mild congestion, half of the flows with packets of 500 bytes; metrics of 6.3 | done | `packet-sizes`
 4.4 | may | the same in both directions | done | `packet-sizes-both-ways`
-4.5 | must | discuss and describe ECN support | text | What each discipline needs; the reference of disciplines
+4.5 | must | discuss and describe ECN support | text | “What each discipline needs”; the reference of disciplines
 4.5 | may | repeat Section 6.2 with ECN | done | `ecn`, beside `round-trips`
 4.6 | must | discuss scheduling with the discipline | partly | `scheduling` runs it in two classes; the reference says which disciplines schedule
 4.6 | may | say whether it drops at enqueue or at dequeue | text | the reference of disciplines
@@ -125,7 +125,7 @@ TABLE = """
 8.2.5 | must | these in phases of 20 s | done | `varying-congestion`
 8.2.6 | must | capacities of 100 and 10 Mbit/s, 20 s and 100 ms each | done | `varying-capacity`, `varying-capacity-fast`: the link's rate changes
 8.2.6 | must | compare with Drop Tail | done | `drop_tail` runs as a reference
-8.2.6 | should | a document on performance and deployment beside Drop Tail | text | Which should I use?, and the page of all results
+8.2.6 | should | a document on performance and deployment beside Drop Tail | text | “Which should I use?” and the page of all results
 8.2.6 | may | variations during slow start | not done |
 8.2.6 | may | realistic patterns of capacity | done | `varying-capacity-radio`: traces of LTE and Wi-Fi
 8.2.6 | may | bursts under varying capacity | done | `varying-capacity-bursts`
@@ -144,14 +144,14 @@ TABLE = """
 10.2 | may | other levels of congestion | not done | `--set flows.*.count=7 --only 10.2` runs another level
 10.2 | recommended | the metrics of 8.2 | done | `two-queues`
 11.1 | should | pseudocode, inputs, computations and timers | text | a source file for each discipline that reads like its paper; its page in the reference
-11.2 | should | what depends on the device | partly | What each discipline needs says what is derived from the link; the page on BPF says what the kernel provides
-12.1 | should | no tuning of parameters in common cases | partly | all parameters are defaults, except buffers and targets in packets; What each discipline needs lists them. The envelope of each discipline says on which links its defaults suffice
-12.1 | should | expose only parameters that control what a discipline does as a whole | not done | each discipline exposes all parameters of its paper or of Linux; What each discipline needs lists them
+11.2 | should | what depends on the device | partly | “What each discipline needs” says what is derived from the link; the page on BPF says what the kernel provides
+12.1 | should | no tuning of parameters in common cases | partly | all parameters are defaults, except buffers and targets in packets; “What each discipline needs” lists them. The envelope of each discipline says on which links its defaults suffice
+12.1 | should | expose only parameters that control what a discipline does as a whole | not done | each discipline exposes all parameters of its paper or of Linux; “What each discipline needs” lists them
 12.1 | must | tune itself if conditions would require tuning | partly | shown, not judged: `varying-congestion`, `varying-capacity` and `varying-capacity-fast` with the same values in all phases; the envelope of each discipline
-12.2 | should | describe the parameters, and which need tuning | text | the reference of disciplines; What each discipline needs
+12.2 | should | describe the parameters, and which need tuning | text | the reference of disciplines; “What each discipline needs”
 12.2 | should | justify fixed parameters | text | the tables of deviations in the reference
 12.2 | may | what happens if parameters are not tuned | text | the envelope of each discipline
-12.2 | must | disclose values tuned from outside | done | What each discipline needs
+12.2 | must | disclose values tuned from outside | done | “What each discipline needs”
 13 | may | the weight of each scenario | done | next to each scenario; `evaluate --list`
 """  # noqa: E501
 
