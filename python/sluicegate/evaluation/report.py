@@ -53,7 +53,7 @@ DELAYS = (
     "mean, percentiles and variation of a group's delay, and distributions, are those of the packets of all its flows"
 )
 
-HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
+HEAD = ("Discipline", "State of flows", "Marks", "Not set", "Set for the link", "At their defaults")
 LEGEND = (
     f"{BEST} the best; {TIED} tied with it: the 95 % interval of the difference to the best, paired by seed, contains "
     "zero, or the difference is below 0.1 % (of a percentile, also: below one bin of its histogram). A number without "
