@@ -122,26 +122,26 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
     )
     yield "![The cells in which each discipline keeps its promise](images/envelopes.png)\n"
     yield "### Rates between which the promise is kept\n"
-    yield f"With a round trip of {trips[len(trips) // 2]}. {page.ENDS}\n"
+    yield f"The round trip is {trips[len(trips) // 2]}. {page.ENDS}\n"
     yield from table(quoted(page.regions(kept())))
     yield f"\n{decades()}"
-    yield "\n### Beside a calculation\n"
+    yield "\n### Measured and calculated\n"
     yield (
         "Some values in packets are the same for all links, and edges follow from them. *Held at*: ten flows keep the "
-        "queue at this length, and the promise ends at the rate where it takes 400 ms. *Drops from*: the discipline "
-        "drops nothing before the queue is so long. A single flow sends bursts of a millisecond of 1.2 times its rate; "
-        "it falls behind at the rate where one burst has this length. If a discipline or a column is missing, its edge "
-        "does not follow from one value.\n"
+        "queue at this length; below the rate at which it takes 400 ms the promise fails. *Drops from*: the discipline "
+        "drops nothing while the queue is shorter. A single flow sends at once what it sends in a millisecond at 1.2 "
+        "times its rate; above the rate at which such a burst has this length, it uses less of the link. If a "
+        "discipline or a cell is missing, its edge does not follow from one value.\n"
     )
     yield from table(by_hand())
     yield "\n### What is promised\n"
     yield from table(quoted(page.promises({name: name for name in record["disciplines"]})))
     yield "\n### What each parameter does\n"
     flows, trip = QUICK.moved
-    yield f"{page.MOVED} With {flows} flows and a round trip of {duration(trip / 1e9)}.\n"
+    yield f"{page.MOVED} All runs have {flows} flows and a round trip of {duration(trip / 1e9)}.\n"
     moves = [(f"`{name}`", *row) for name, each in record["disciplines"].items() for row in each["moved"]]
     yield from table(Table(("discipline", "parameter", "as it is", "half", "twice"), tuple(moves)))
-    yield "\n### Three of them in numbers\n"
+    yield "\n### Three disciplines in numbers\n"
     for label in SHOWN:
         yield f"![{label}: link used, queueing delay, loss, a flood's share](images/envelope-{label}.png)\n"
 
@@ -153,7 +153,7 @@ def decades() -> str:
         f"`{name}` {'≥ ' if edges.open_low or edges.open_high else ''}{edges.decades:.1f}"
         for name, edges in sorted(found, key=lambda each: -each[1].decades)
     )
-    return f"In decades of rate, under 10 flows: {', '.join(words)}."
+    return f"With 10 flows the range has this many decades of rate: {', '.join(words)}."
 
 
 def quoted(of: Table) -> Table:

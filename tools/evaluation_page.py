@@ -39,18 +39,21 @@ class Pages(NamedTuple):
 PAGES = {
     rfc7928.SUITE.name: Pages(
         "evaluation-results.md", "evaluation-rfc7928.md", "evaluate.md", "All disciplines under RFC 7928", "RFC 7928",
-        "Everything that RFC 7928 asks for when a queue discipline is characterized, in its order and with its words, "
-        "and what `sluicegate evaluate` does of it. Requests to the author of a discipline apply to the manual here.",
-        "As in Fig. 4 of the RFC. Its other items, parameters and stability (8.3), should be discussed, and have no "
-        "scenario.",
+        "The table has everything that RFC 7928 asks for when a queue discipline is characterized, in its order and "
+        "with its *must*, *should* and *may*, and says how `sluicegate evaluate` does it. What the RFC asks of a "
+        "discipline's author, the manual has to do. “What each discipline needs” is a table of the report, and [of the "
+        "results](evaluation-results.md#what-each-discipline-needs).",
+        "The weights are those of the RFC's Fig. 4. Its other items, parameters and stability (8.3), should be "
+        "discussed, and have no scenario.",
     ),
     congestion_control.SUITE.name: Pages(
         "evaluation-congestion-control.md", "evaluation-rfc5033.md", "evaluate-congestion-control.md",
         "All congestion controls under RFC 5033", "RFC 5033 and RFC 5166",
-        "RFC 5033's guidelines for a new congestion control, the metrics that RFC 5166 discusses, and what "
-        "`sluicegate evaluate --suite congestion-control` does of them. RFC 5033 has guidelines, not requirements; the "
-        "words are those of its sentences. RFC 9743, which replaced it in 2025, was not available.",
-        "As in Sec. 4 of RFC 5033: the minimum for a widespread deployment, and what must be evaluated besides.",
+        "The table has RFC 5033's guidelines for a new congestion control, the metrics that RFC 5166 discusses, and "
+        "how `sluicegate evaluate --suite congestion-control` does them. RFC 5033 has guidelines, not requirements; "
+        "its *should* and *may* are in the column *Word*. RFC 9743, which replaced it in 2025, was not available.",
+        "Sec. 4 of RFC 5033 says which guidelines are the minimum for a widespread deployment, and which others must "
+        "be evaluated.",
         "sluicegate evaluate all --suite congestion-control", "ask",
     ),
 }  # fmt: skip
@@ -72,11 +75,14 @@ def lines(folder: Path) -> Iterator[str]:
     yield f"{report.LEGEND}\n"
     apart = ", ".join(f"`{each.id}`" for each in done.scenarios if each.apart)
     means = (
-        f" For {apart}, whose points are different set-ups with their own numbers below, the means count."
+        f" {apart} have different set-ups with their own numbers below; only the means over these set-ups count."
         if apart
         else ""
     )
-    yield f"The table counts the numbers in which not all {suite.subject}s are tied.{means}\n"
+    yield (
+        f"The table counts in how many numbers each {suite.subject} is best or tied, and in how many it is worst. "
+        f"Numbers in which all are tied do not count.{means}\n"
+    )
     rows = ((label, *map(str, each)) for label, each in report.counts(done).items())
     yield from table(Table((suite.subject.capitalize(), "Best or tied", "Worst", "Of"), tuple(rows), 3))
     for section, words in suite.sections.items():
@@ -88,7 +94,7 @@ def lines(folder: Path) -> Iterator[str]:
     yield f"{needs.caption}\n"
     yield from table(needs.table)
     asked_for = f"[What {pages.rfcs} {pages.asks} for]({pages.asked})"
-    yield f"\n{report.tally(suite)} {asked_for} lists them, and the open ones."
+    yield f"\n{report.tally(suite)} {asked_for} lists them."
 
 
 def asked(suite: Suite) -> Iterator[str]:

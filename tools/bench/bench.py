@@ -197,9 +197,9 @@ def peers(scenario: Path) -> Part:
                  round(ratio, 2), round(used * 100, 1), round(loss * 100, 2), round(kilobytes / 1024, 1)]
             )  # fmt: skip
     note = (
-        "NewReno flows of 1 Mbit/s each, a round trip of 42 ms, with and without access links; CPU time of a long run "
-        f"minus a short run, medians over {len(SEEDS)} seeds, run alternately. Packets are those that left the "
-        "bottleneck, each with its acknowledgement."
+        "NewReno flows of 1 Mbit/s each have a round trip of 42 ms, with and without access links. The time is the CPU "
+        f"time of a long run minus that of a short run, the median over {len(SEEDS)} seeds; runs of both simulators "
+        "alternate. Packets are those that left the bottleneck, each with its acknowledgement."
     )
     columns = [
         "flows",
@@ -244,15 +244,16 @@ def disciplines(pair: Path) -> Part:
             "ns": ns, "instructions": own, "ratio_to_drop_tail": ns / base, "ns_with_loop": least[name]
         }  # fmt: skip
     note = (
-        "One enqueue, one dequeue and one call of `next_wakeup` through the trait object: ns, the fastest of five "
-        "runs, then instructions, without the loop that makes the packets, advances the clock and provides the context "
-        f"({least[loop]:.1f} ns and {digits(counts[loop], 0)} instructions).\n\n"
+        "The cost of one enqueue, one dequeue and one call of `next_wakeup` through the trait object: time (the "
+        "fastest of five runs) and instructions. The loop around them, which makes the packets, advances the clock "
+        f"and provides the context, is not counted ({least[loop]:.1f} ns and {digits(counts[loop], 0)} "
+        "instructions).\n\n"
         "- *33 flows*: 40 packets are queued, thresholds are 30 and 60.\n"
-        "- *1 flow* and more: one packet of each flow is queued, at least 40 in all, if the discipline permits. The "
-        "link is faster in proportion, thresholds are 3/4 and 3/2 of the queue, and tables are as large as their "
-        "ranges allow, up to 100,000.\n"
-        "- *Overload*: 65,537 flows send a packet each in turn, twice as fast as the link, into a buffer of as many; "
-        "one enqueue and half a dequeue."
+        "- *1 flow*, *1000*, *100,000*: one packet of each flow is queued, at least 40 in all, if the discipline "
+        "permits. The link is faster in proportion, thresholds are 3/4 and 3/2 of the queue, and tables are as large "
+        "as their ranges allow, up to 100,000.\n"
+        "- *Overload*: 65,537 flows send in turn, one packet each, at twice the link's rate. The buffer holds as many "
+        "packets. The cost is that of one enqueue and half a dequeue."
     )
     all_of = {name: cost for costs in result.values() for name, cost in costs.items()}
     rows: list[list[object]] = [
@@ -293,10 +294,18 @@ def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
              round(held / flows)]
         )  # fmt: skip
     note = (
-        "NewReno flows over RED at 1 Mbit/s per flow, with thresholds in proportion, including set-up and slow start. "
-        "The fastest of three runs; one run with more than 10,000 flows."
+        "NewReno flows over RED, with 1 Mbit/s and the same thresholds per flow. Times include set-up and slow start, "
+        "and are those of the fastest of three runs; with more than 10,000 flows there is one run."
     )
-    columns = ["flows", "packets", "CPU s", "ns per packet", "times 10 flows", "peak memory, MiB", "bytes per flow"]
+    columns = [
+        "flows",
+        "packets",
+        "CPU s",
+        "ns per packet",
+        "time relative to 10 flows",
+        "peak memory, MiB",
+        "bytes per flow",
+    ]
     return [table(title, note, columns, rows)], result
 
 
@@ -311,8 +320,9 @@ def web(scenario: Path) -> Part:
     ns, held = seconds / sent * 1e9, runs[-1][3] * 1024
     result: dict[str, object] = {"ns_per_packet": ns, "packets": sent, "peak_memory_bytes": held}
     note = (
-        "DCN 2004's web users at 105 % of 100 Mbit/s in both directions under DCN, with transfers of a few packets. "
-        f"The difference of runs of {WEB_SECONDS[0]} and {WEB_SECONDS[1]} seconds. Packets are those that left a link."
+        "DCN 2004's web users load 100 Mbit/s to 105 % in both directions under DCN, with transfers of a few packets. "
+        f"Costs are those of a run of {WEB_SECONDS[1]} seconds minus those of {WEB_SECONDS[0]} seconds. Packets are "
+        "those that left a link."
     )
     row = [sum(paper_run.USERS), sent, round(ns), round(events / sent, 2), round(held / 2**20, 1)]
     columns = ["users", "packets", "ns per packet", "events per packet", "peak memory, MiB"]
@@ -329,14 +339,14 @@ def costs(scenario: Path) -> Part:
         packets.append([name, count, round(ns), round(1e5 / ns) * 10_000])
     flows: list[list[object]] = [[name, found.get(f"{name}, {gate.BYTES}", "not measured")] for name in gate.FLOWS]
     note = (
-        "A long run minus a short run, with the packet's acknowledgement; for the time, the fastest of three runs. "
-        "*newreno100* are 100 of ns-2's hosts over RED, *linux100* 100 of Linux's over Drop Tail, both at 1 Mbit/s for "
-        "each; *unresponsive*, *traffic* and *web* (DCN 2004, 10 Mbit/s) are bundled scenarios. `make bench-gate` "
-        "fails if instructions grow."
+        "The cost of a packet and its acknowledgement is that of a long run minus that of a short run; for the time, "
+        "the fastest of three runs counts. *newreno100*: 100 flows of ns-2's hosts over RED, 1 Mbit/s each. "
+        "*linux100*: the same of Linux's hosts over Drop Tail. *unresponsive*, *traffic* and *web* (DCN 2004, 10 "
+        "Mbit/s) are bundled scenarios. `make bench-gate` fails if instructions grow."
     )
     flow_note = (
-        "NewReno of ns-2's hosts and CUBIC of Linux's over Drop Tail: the difference between runs with 1000 and 10,000 "
-        "flows. `make bench-gate` fails if bytes grow."
+        "The memory of a flow over Drop Tail, from the difference between runs with 1000 and 10,000 flows: NewReno on "
+        "ns-2's hosts, CUBIC on Linux's. `make bench-gate` fails if bytes grow."
     )
     return [
         table("What a packet costs", note, ["", "instructions", "ns", "packets per CPU s"], packets),
@@ -372,8 +382,8 @@ def places(scenario: Path) -> Part:
         result[rate] = each = (kept - without) / count
         rows.append([f"{rate} times the link", without, count, round(each, 1), f"{kept / without - 1:+.1%}"])
     note = (
-        "Instructions of complete runs of choke2004 with the default series, and those added by storing, every 97.3 "
-        f"ms, which flow is at each place of the queue: at most {ALLOWED_PLACE} for each place. Tables for Python are "
+        "Instructions of complete runs of choke2004 with the default series. Storing which flow is at each place of "
+        f"the queue, every 97.3 ms, adds at most {ALLOWED_PLACE} instructions for each place. Tables for Python are "
         "not counted."
     )
     columns = ["UDP", "instructions", "places kept", "added for each", "added to the run"]

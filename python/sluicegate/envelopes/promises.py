@@ -42,15 +42,15 @@ class Promise:
         return f"{self.key}{part}"
 
 
-BUFFER = "the queue is bounded by its buffer alone"
+BUFFER = "only its buffer bounds the queue"
 AVERAGE = "RED 1993, Sec. IV: the average is kept below max_th"
 
 PROMISES: dict[str, Promise] = {
     **{name: Promise("limit", BOUND, BUFFER)
        for name in ("drop_tail", "random_drop", "early_random_drop", "drop_preference", "csfq", "fq", "sfq", "sfb")},
-    **{name: Promise("limit", BOUND, f"{BUFFER}, where hosts do not heed it, as Linux's")
+    **{name: Promise("limit", BOUND, f"{BUFFER}, because Linux's hosts ignore its signals")
        for name in ("decbit", "source_quench", "ut_lt")},
-    **{name: Promise("limit", BOUND, f"{BUFFER} of each class, a Drop Tail unless described")
+    **{name: Promise("limit", BOUND, f"{BUFFER} of each class, by default Drop Tail")
        for name in ("priority", "drr")},
     "fq_linux": Promise("limit", BOUND, "tc-fq(8): the buffer"),
     "blue": Promise("limit", BOUND, "BLUE 2002: drops begin at a full buffer"),
@@ -58,9 +58,10 @@ PROMISES: dict[str, Promise] = {
     **{name: Promise("max_th", BOUND, "CHOKe 1999, Sec. 3, as RED") for name in ("choke", "choke_linux")},
     "gred": Promise("max_th", BOUND, "as RED; iproute2, examples/diffserv"),
     "fred": Promise("max_th", BOUND, "Lin & Morris 1997, as RED"),
-    "rio": Promise("in_max_th", BOUND, "as RED, for packets in profile, all without a meter; ns-2, in_maxthresh_"),
+    "rio": Promise("in_max_th", BOUND, "as RED, for packets in profile (without a meter all are); ns-2, in_maxthresh_"),
     "rio_ps": Promise("limit", BOUND, "as RED, for packets of long flows; RIO-PS 2001, from memory", "out_max"),
-    "sred": Promise("limit", TARGET, "Ott, Lakshman & Wong 1999, as remembered: p_max from a third on", 1 / 3),
+    "sred": Promise("limit", TARGET, "Ott, Lakshman & Wong 1999, from memory: p_max from a third of the buffer on",
+                    1 / 3),
     "ared": Promise("target_delay", TARGET, "Floyd, Gummadi & Shenker 2001, Sec. 4"),
     "pi": Promise("q_ref", TARGET, "Hollot et al. 2001"),
     "rem": Promise("b_ref", TARGET, "Athuraliya et al. 2001; ns-2, pbo_"),

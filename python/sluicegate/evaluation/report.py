@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
 BEST, TIED = "●", "○"
 NEEDS = (
-    "State of flows is as in reproduce disciplines; parameters are those of the registry. Values that are not set are "
-    "derived, or off, as noted. For your own discipline the table shows its arguments."
+    "The table says what each discipline remembers of flows, and where the values of its parameters come from. "
+    "Parameters that are not set are off or derived, as noted in brackets. For your own discipline the table shows its "
+    "arguments."
 )
-ABOUT = "Values of the flows that it controls; other values are the defaults of Linux's hosts."
+ABOUT = "“Values given” are the keys that the command sets for its flows; all others are the defaults of Linux's hosts."
 OWN_RUST = "Your own, in Rust, on Linux's hosts"
 OWN_ENDS = "A transport with its own ends"
 ABOUT_ENDS = (
@@ -52,11 +53,11 @@ DELAYS = (
     "mean, percentiles and variation of a group's delay, and distributions, are those of the packets of all its flows"
 )
 
-HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
+HEAD = ("Discipline", "State of flows", "Marks", "Not set", "Set for the link", "At their defaults")
 LEGEND = (
-    f"{BEST} the best; {TIED} no different from it: the 95 % interval of the difference to the best, paired by seed, "
-    "contains zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. A number with "
-    "neither sign is significantly worse; whether that matters is yours to judge. ± is the half width of the 95 % "
+    f"{BEST} the best; {TIED} tied with it: the 95 % interval of the difference to the best, paired by seed, contains "
+    "zero, or the difference is below 0.1 % (of a percentile, also: below one bin of its histogram). A number without "
+    "a sign is significantly worse; judge yourself whether that matters. ± is the half width of the 95 % "
     "interval over seeds. It is left out if it rounds to zero, or if there is one seed. If a scenario has several "
     "points, the number is their mean; for ratios it is the mean factor by which they differ from 1, up or down."
 )

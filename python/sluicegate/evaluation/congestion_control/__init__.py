@@ -28,18 +28,20 @@ SUITE = Suite(
     asks=ASKED,
     weights=WEIGHTS,
     choices=(
-        ("Hosts", "left open", "Linux's, with SACK, RACK, tail-loss probes and windows that tune themselves; two "
-         "packets to an acknowledgement", "hosts of today; only the congestion control changes"),
-        ("Bottleneck (3)", "a range of bandwidths and round trips", "50 Mbit/s and 40 ms where nothing else is said; "
-         "1 Mbit/s to 10 Gbit/s and 5 to 500 ms", "a home line of today and a server in the same country"),
+        ("Hosts", "left open", "Linux's, with SACK, RACK, tail-loss probes and automatic window tuning; one "
+         "acknowledgement for two packets", "hosts of today; only the congestion control changes"),
+        ("Bottleneck (3)", "a range of bandwidths and round trips", "1 Mbit/s to 10 Gbit/s and 5 to 500 ms; by "
+         "default 50 Mbit/s and 40 ms", "the default is a home line of today and a server in the same country"),
         ("Buffers (3)", "left open", "Drop Tail of one bandwidth-delay product; 0.1 to 10 products", "what routers "
          "have, by default and at the extremes"),
-        ("Disciplines (3)", "RED and Drop Tail especially", "these, CoDel, FQ-CoDel, CAKE, PIE and DualPI2, with their "
-         "defaults; targets that are lengths hold a quarter of the product", "what is there today"),
+        ("Disciplines (3)", "RED and Drop Tail especially", "RED, Drop Tail, CoDel, FQ-CoDel, CAKE, PIE and DualPI2, "
+         "with their defaults; targets in packets are a quarter of the bandwidth-delay product", "these are in use "
+         "today"),
         ("Standard TCP (1)", "standard IETF congestion control", "Linux's Reno and CUBIC", "RFC 5681 and RFC 9438"),
-        ("ECN", "", "used in `ecn` and `l4s` alone; elsewhere DCTCP's window is Reno's, and Prague's hardly differs",
-         "few paths mark"),
-        ("Time", "left open", "half as long at 1 Gbit/s, a quarter as long at 10 Gbit/s", "packets cost time"),
+        ("ECN", "", "only in `ecn` and `l4s`; without it DCTCP's window is Reno's, and Prague's hardly differs", "few "
+         "paths mark"),
+        ("Time", "left open", "half as long at 1 Gbit/s, a quarter as long at 10 Gbit/s", "simulating packets takes "
+         "time"),
     ),
     settings=Settings(seeds=(1, 2, 3, 4, 5), duration_s=80, warmup_s=20, sample_s=0.1),
     quick=Settings(seeds=(1, 2, 3), duration_s=40, warmup_s=10, sample_s=0.1),

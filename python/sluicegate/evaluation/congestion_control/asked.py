@@ -23,7 +23,7 @@ TABLE = """
 5033 (2) | should | packet corruption and reordering | done | `random-loss`, `burst-loss`, `reordering`
 5033 (2) | should | significantly slow links | done | `rate-1m`, `collapse`
 5033 (2) | may | multipath routing within a connection | partly | `reordering`; all packets take one path
-5033 (2) | may | for explicit feedback: queues below IP, tunnels | not done |
+5033 (2) | may | with explicit feedback: queues below IP, tunnels | not done |
 5033 (3) | should | a range of bandwidths and round trips | done | `rate-1m`, `rate-10m`, `rate-100m`, `rate-1g`, `rate-10g`, `round-trip`
 5033 (3) | should | levels of traffic on the reverse path | partly | `reverse-traffic`, one level
 5033 (3) | should | levels of statistical multiplexing | done | `many`, `collapse`
@@ -35,10 +35,10 @@ TABLE = """
 5033 (6) | should | outside attackers | partly | `pulses`
 5033 (7) | should | sudden congestion | done | `sudden-congestion`
 5033 (7) | should | a routing change or a mobility event | partly | `capacity`, `outage`, `lte`; the round trip does not change in a run
-5033 (8) | should | incremental deployment | text | all controls here change the sender alone, but for DCTCP and Prague, which need their receivers
+5033 (8) | should | incremental deployment | text | all controls here change only the sender; DCTCP and Prague also need their receivers
 5166 2.1.1 | may | throughput: utilization, transfer times, distribution over flows | done | every scenario; transfer times in `short-flows` and `application-limited`
 5166 2.1.2 | may | queueing delay and per-packet delay, with the tail | done | mean, p50, p95, p99 of each group; transfers' completion
-5166 2.1.3 | may | loss rates, and loss event rates | done | every scenario; corruption and drops apart in the table `transfers` of runs
+5166 2.1.3 | may | loss rates, and loss event rates | done | every scenario; the table `transfers` has corruption and drops separately
 5166 2.2.1 | may | response times to changes | done | `capacity`, `outage`, `sudden-congestion`, by phase and over time
 5166 2.2.1 | may | smoothness, responsiveness, aggressiveness in a deterministic environment | not done |
 5166 2.2.2 | may | coefficient of variation of rates, over several time scales | partly | over a second: `convergence`
@@ -46,9 +46,9 @@ TABLE = """
 5166 2.3.1 | may | Jain's index; epsilon-fairness, product measure | partly | Jain's index; the others follow from the table `transfers`
 5166 2.3.3 | may | delta-fair convergence time | done | `convergence`
 5166 2.3.3 | may | fairness and packet size, number of congested links | not done |
-5166 2.4 | may | the goodput ratio; energy | partly | data that is sent twice in vain; no energy
+5166 2.4 | may | the goodput ratio; energy | partly | data sent twice in vain; no energy
 5166 2.5 | may | failures and misbehaving users | not done |
-5166 2.7 | may | less-than-best-effort transport | partly | `ledbat` is measured as the others are
+5166 2.7 | may | less-than-best-effort transport | partly | `ledbat` is measured like the others
 5166 2.8 | may | user-based metrics | partly | a call's delay and loss; `sluicegate run` has responsiveness in round trips per minute
 """  # noqa: E501
 

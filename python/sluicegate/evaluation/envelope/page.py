@@ -36,10 +36,10 @@ ENDS = (
 
 MOVED = (
     "Rates between which the promise is kept: with the value of the parameter, half of it and twice of it. "
-    f"“no clear effect”: both ends move by less than a factor of {APART:g}; of an end with ≤ or ≥ only the least move "
-    "is known. A value that follows from the link is halved and doubled from there. "
-    f"{ENDS} “rule”: the discipline does not accept such a value. These runs have fewer packets than those of the "
-    "regions, so their rates may differ, and the fastest links are not measured: compare only along a row."
+    f"“no clear effect”: both ends move by less than a factor of {APART:g}, as far as was measured. If the default "
+    "depends on the link, half and twice of that default are taken. "
+    f"{ENDS} “rule”: the discipline does not accept such a value. These runs have fewer packets than the "
+    "runs above, and leave out the fastest links, so rates may differ: compare only along a row."
 )
 ASKED = (
     "Rates between which the promise is kept, if only this parameter has the value. These runs have fewer packets than "
