@@ -17,7 +17,7 @@ use sluicegate_aqm::{Discipline, Packet, Proportional};
 use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{AccessName, FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
+use sluicegate_netsim::{AccessName, FlowPlan, Hop, Hops, LineName, LinePlan, LinkPlan, Plan};
 use sluicegate_port::Framing;
 use std::sync::Arc;
 
@@ -196,9 +196,9 @@ impl Scenario {
         let mut lines: Vec<LinePlan> = specs.iter().map(back).collect();
         let mut flows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
-            let there: Arc<[Hop]> = group.path.iter().map(|link| Hop::Link(*link)).collect();
-            let back: Arc<[Hop]> = match group.source.answers() {
-                false => [].into(),
+            let there: Hops = group.path.iter().map(|link| Hop::Link(*link)).collect();
+            let back: Hops = match group.source.answers() {
+                false => Hops::new(),
                 _ if group.return_path.is_empty() => {
                     // A shaper is of one direction.
                     let wires = group.path.iter().rev().filter(|link| specs[**link as usize].shaper.is_none());
@@ -214,12 +214,10 @@ impl Scenario {
                 let spread = if one { group.common.spread.0.saturating_add(1) } else { 1 };
                 let (mut path, mut return_path) = (there.clone(), back.clone());
                 let mut attach = |far: bool, rate: Rate, delay: Span, jitter: Span| {
-                    let mut line = |path: &mut Arc<[Hop]>, back| {
+                    let mut line = |path: &mut Hops, back| {
                         let name = LineName::Access(AccessName { flow: id as u32, far, back });
                         lines.push(LinePlan { name, rate, delay, jitter });
-                        let mut hops = path.to_vec();
-                        hops.insert(if far == back { 0 } else { hops.len() }, Hop::Line(lines.len() as u32 - 1));
-                        *path = hops.into();
+                        path.insert(if far == back { 0 } else { path.len() }, Hop::Line(lines.len() as u32 - 1));
                     };
                     line(&mut path, false);
                     if !back.is_empty() {

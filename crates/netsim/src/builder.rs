@@ -3,7 +3,7 @@
 mod check;
 
 use crate::network::packet::QueuedPacket;
-use crate::plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
+use crate::plan::{FlowPlan, Hop, Hops, LinePlan, LinkPlan, Plan};
 use crate::source::SourcePlan;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Proportional, all, build};
@@ -168,8 +168,8 @@ impl NetworkBuilder {
             class: 0,
             priority: 0,
             host: None,
-            path: [].into(),
-            return_path: [].into(),
+            path: Hops::new(),
+            return_path: Hops::new(),
             start: Time::ZERO,
             stop: Time::NEVER,
         });
@@ -372,7 +372,7 @@ impl FlowBuilder<'_> {
         self
     }
 
-    fn own(&mut self, key: &str, hops: impl IntoIterator<Item = HopId>) -> Arc<[Hop]> {
+    fn own(&mut self, key: &str, hops: impl IntoIterator<Item = HopId>) -> Hops {
         let (own, others): (Vec<HopId>, Vec<HopId>) =
             hops.into_iter().partition(|hop| hop.builder == self.network.number);
         if !others.is_empty() {

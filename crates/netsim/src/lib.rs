@@ -31,7 +31,7 @@ pub use counters::Outcome;
 pub use network::Observer;
 pub use network::headers::Headers;
 pub use network::packet::{End, QueuedPacket, SimPacket, hosts, owner};
-pub use plan::{AccessName, FlowPlan, Hop, LineName, LinePlan, LinkPlan, Plan};
+pub use plan::{AccessName, FlowPlan, Hop, Hops, LineName, LinePlan, LinkPlan, Plan};
 pub use sim::Sim;
 pub use sluicegate_port::{Loss, Rates, WirePlan};
 pub use source::{Datagram, Endpoint, EndpointPair};

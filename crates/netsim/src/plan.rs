@@ -6,6 +6,7 @@ use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::{Rate, Size, Span, Time};
 pub use sluicegate_port::Hop;
 use sluicegate_port::{Framing, PortConfig, WirePlan};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -134,6 +135,12 @@ impl Display for AccessName {
     }
 }
 
+/// What packets cross, hop by hop: mostly a link between access lines.
+pub type Hops = SmallVec<[Hop; 3]>;
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Hops>() == 32, "each flow has two");
+
 /// One flow.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
@@ -149,10 +156,10 @@ pub struct FlowPlan {
     pub priority: u8,
     /// The number of its sender's host, below `u32::MAX`; none for one of its own.
     pub host: Option<u32>,
-    /// What its data crosses. Flows may have one path in common.
-    pub path: Arc<[Hop]>,
+    /// What its data crosses.
+    pub path: Hops,
     /// What comes back crosses these; empty for a source that hears nothing.
-    pub return_path: Arc<[Hop]>,
+    pub return_path: Hops,
     /// When it starts.
     pub start: Time,
     /// When it stops sending; `Time::NEVER` for the end of the run.

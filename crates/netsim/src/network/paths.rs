@@ -93,7 +93,7 @@ impl Paths {
     /// Adds the path that leads to this end of a flow; its first leg.
     pub fn lay(&mut self, flow: &FlowPlan, to: End, plan: &Plan) -> u32 {
         let path = if to == End::Receiver { &flow.path } else { &flow.return_path };
-        if let Some(first) = self.common.get(&**path) {
+        if let Some(first) = self.common.get(&path[..]) {
             return *first;
         }
         let first = self.legs.len() as u32;
