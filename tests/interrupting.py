@@ -20,9 +20,10 @@ WALL_S = 5.0
 
 
 def at_work(child: subprocess.Popen[AnyStr], seconds: float = 1.0) -> None:
-    """Waits until `child` and its processes have used so much processor time, more than they need to begin on a busy
-    machine, too. After a time by the clock on the wall they might not have begun."""
-    while child.poll() is None and _of_the_running(child.pid) < seconds:
+    """Waits until `child` and its processes have used so much more processor time than they had: by default more than
+    they need to begin. After a time by the clock on the wall of a busy machine they might not have begun."""
+    begun = _of_the_running(child.pid)
+    while child.poll() is None and _of_the_running(child.pid) - begun < seconds:
         time.sleep(0.02)
 
 

@@ -305,10 +305,10 @@ def test_what_no_scenario_can_hold_is_told_as_it_was_given() -> None:
 
 
 def test_making_an_object_is_fast_and_importing_loads_no_core() -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     for _ in range(100):
         sg.Red(max_p=0.1)
-    assert time.perf_counter() - begun < 0.3  # a third of a millisecond each, with room for a busy machine
+    assert time.process_time() - begun < 0.3  # a third of a millisecond each, with room for a slow machine
     code = "import sys, sluicegate._generated; print('sluicegate._core' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 

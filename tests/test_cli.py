@@ -45,6 +45,15 @@ def test_help_lists_the_commands(sluicegate: Program) -> None:
         assert command in text
 
 
+def test_it_ends_without_a_word_when_nobody_reads(small: Path) -> None:
+    """As in `sluicegate … | head -1`, where what is left to write at the end may come after `head` has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([PROGRAM, "check", small], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_version_is_the_workspace_version(process: Program) -> None:
     import tomllib
 

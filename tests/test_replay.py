@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import gzip
 import json
 import struct
 import subprocess
 import sys
+import termios
+import threading
 import time
 from pathlib import Path
+from typing import IO
 
 import polars as pl
+import psutil
 import pytest
 from conftest import PROGRAM, Program
 from interrupting import interrupt
@@ -296,28 +302,44 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("busy", [True, False], ids=["while it works", "while it waits"])
 def test_an_interrupt_ends_a_replay_within_a_second(tmp_path: Path, busy: bool) -> None:
-    # The capture again and again: its times go back each time.
     options = ["--on-jump", "shift", "--write", "after.pcapng", "-o", "out"]
     command = [PROGRAM, "replay", "-", "--rate", "3 Mbit/s", *options]
     pipe = subprocess.PIPE
-    whole = DUMBBELL.read_bytes()
     with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as child:
         assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stderr is not None
+        feeder = threading.Thread(target=feed, args=(child.stdin, busy))
+        feeder.start()
         try:
-            child.stdin.write(whole)
-            deadline = time.perf_counter() + 2
-            while time.perf_counter() < deadline:
-                if busy:
-                    child.stdin.write(whole[24:])
-                else:
-                    time.sleep(0.1)
+            while not (written_so_far(tmp_path) > 1e6 if busy else written_so_far(tmp_path) and waits(child)):
+                assert child.poll() is None, "it should still run"
+                time.sleep(0.01)
             written = interrupt(child)
         finally:
             child.kill()
+            feeder.join()
     assert (child.returncode, written) == (130, (b"", b""))
     assert list(tmp_path.iterdir()) == []
+
+
+def feed(pipe: IO[bytes], again: bool) -> None:
+    """Write the capture, then, if `again`, again and again while somebody reads: its times go back each time."""
+    whole = DUMBBELL.read_bytes()
+    with contextlib.suppress(BrokenPipeError):
+        pipe.write(whole)
+        while again:
+            pipe.write(whole[24:])
+
+
+def written_so_far(folder: Path) -> int:
+    """Bytes of after.pcapng, where it is until the replay has ended."""
+    return sum(path.stat().st_size for path in folder.glob(".sluicegate-*/after.pcapng"))
+
+
+def waits(child: subprocess.Popen[bytes]) -> bool:
+    """Whether `child` has read all that it was given, and sleeps."""
+    assert child.stdin is not None
+    left = fcntl.ioctl(child.stdin, termios.FIONREAD, bytes(4))
+    return not any(left) and psutil.Process(child.pid).status() == psutil.STATUS_SLEEPING
 
 
 MEASURE = """

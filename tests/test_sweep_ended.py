@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, Program
-from interrupting import interrupt
+from interrupting import at_work, interrupt
 from test_sweep import tables
 
 import sluicegate as sg
@@ -99,7 +99,7 @@ def test_an_interrupt_of_long_runs_leaves_nothing(tmp_path: Path) -> None:
         while not (tmp_path / "out/runs.sqlite").exists():
             assert child.poll() is None, "it should still run"
             time.sleep(0.01)
-        time.sleep(0.5)
+        at_work(child, 0.5)
         out, err = interrupt(child)
     finally:
         child.kill()

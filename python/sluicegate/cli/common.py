@@ -98,6 +98,7 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
                 warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", UserWarning)
                 warnings.showwarning = show  # type: ignore[assignment]
                 command(*args, **kwargs)
+                sys.stdout.flush()
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:  # `sluicegate … | head`; Typer knows what to do

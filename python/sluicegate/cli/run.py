@@ -141,12 +141,13 @@ def write_files(folder: Path, result: Run, theory: Overlay | None = None) -> Non
     """Write what a run gave, drawn too, and the theory beside it if there is one, into a folder that is there."""
     from ..io import write_json
     from ..plot import style
-    from ..theory import overlay_figure
 
     result.write_files(folder)
     (folder / "run.svg").write_bytes(style.svg(result.plot()))
     (folder / "report.html").write_text(result.html(), encoding="utf-8")
     if theory is not None:
+        from ..theory import overlay_figure
+
         write_json(folder / "theory.json", theory.record())
         (folder / "theory.svg").write_bytes(style.svg(overlay_figure.overlay(theory)))
 

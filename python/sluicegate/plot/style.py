@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
@@ -135,9 +136,26 @@ def drawing(function: Callable[P, Drawn]) -> Callable[P, Drawn]:
 def svg(figure: Figure) -> bytes:
     """The figure as SVG: the same bytes for the same figure, with no date and no name of the program's version."""
     buffer = io.BytesIO()
-    with house_style():
+    with house_style(), laid_out(figure):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "Sluicegate"})
     return buffer.getvalue()
+
+
+@contextmanager
+def laid_out(figure: Figure) -> Iterator[None]:
+    """The figure laid out for SVG: Matplotlib draws a figure that has a layout twice, the first time for that alone."""
+    layout, canvas, dpi = figure.get_layout_engine(), figure.canvas, figure.dpi
+    figure.set_canvas(FigureCanvasSVG(figure))
+    try:
+        if layout is not None:
+            figure.dpi = 72  # that of SVG
+            layout.execute(figure)
+            figure.dpi = dpi
+        figure.set_layout_engine(None)
+        yield
+    finally:
+        figure.set_layout_engine(layout)
+        figure.set_canvas(canvas)
 
 
 def png(figure: Figure, dpi: int) -> bytes:

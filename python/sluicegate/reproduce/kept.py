@@ -241,7 +241,7 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
             except MissingRuns:
                 del scenarios[name]
     whole = [figure for figure in figures if all(name in scenarios for name, *_ in points(figure))]
-    short = measured(chosen, whole, chosen.short, simulate)
+    short = measured(chosen, whole, replace(chosen.short, seeds=chosen.short.seeds[:1]), simulate)
     behaviour = {
         name: old.behaviour.get(name, "") if old is not None and name in stay else _behaviour(study, point, short)
         for figure in whole
