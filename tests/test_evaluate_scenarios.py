@@ -227,5 +227,5 @@ def test_disciplines_that_can_mark_do_so_for_ecn_alone() -> None:
     assert (ecn["queue"]["action"], plain["queue"]["action"]) == ("mark", "drop")
     assert [each["ecn"] for each in ecn["flows"]] == [True, True]
     words = {name: suite.marks(name) for name in ("cake", "decbit", "fq_linux", "codel", "red", "drop_tail")}
-    assert [*words.values()] == ["always", "always", "when told by ce_threshold", "when told by ecn or ce_threshold",
-                                 "when told by action", "never"]  # fmt: skip
+    assert [*words.values()] == ["always", "always", "if ce_threshold says so", "if ecn or ce_threshold says so",
+                                 "if action says so", "never"]  # fmt: skip

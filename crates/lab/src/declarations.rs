@@ -114,7 +114,7 @@ pub fn declarations() -> Json {
             let told = entry.table.fields.iter().map(|field| field.name).filter(|name| TELLS_TO_MARK.contains(name));
             json["marks"] = match (entry.marks, told.collect::<Vec<_>>().join(" or ")) {
                 ("", told) if told.is_empty() => "never".into(),
-                ("", told) => format!("when told by {told}").into(),
+                ("", told) => format!("if {told} says so").into(),
                 (always, _) => always.into(),
             };
             json["overload"] = entry.overload.word().into();
