@@ -369,7 +369,7 @@ def test_the_command_prints_and_writes(sluicegate: Program, tmp_path: Path) -> N
     files = captured(tmp_path, text)
     done = sluicegate("learn", *files, "--inside", INSIDE, "-o", "learnt.toml", "--keep-addresses")
     assert "discipline: drop_tail" in done.stdout
-    assert "full with packets" in done.stdout
+    assert "was full, its limit is in packets" in done.stdout
     assert "# 10.0.0.1 port 10000 to 172.16.0.1 port 5001, tcp" in (tmp_path / "learnt.toml").read_text()
     sluicegate("check", "learnt.toml")
     done = sluicegate(

@@ -126,7 +126,7 @@ def test_of_two_measured_buffers_the_file_says_both(tmp_path: Path) -> None:
     assert re.search(r'\nlimit = "30 ms" .*assumed, 20 ms to 1000 ms are possible\n', short.text)
     assert [(each.key, each.value) for each in short.unknown] == [("queue.drop_tail.limit", "30 ms")]
     one = from_measurements(merged(rates, readings(("queue up", 260.0, False))))
-    assert "as measured; the download was not measured and gets the same" in one.text
+    assert "as measured for the upload; the download was not measured and gets the same" in one.text
     assert one.unknown == []
 
 

@@ -190,7 +190,7 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     text = tmp_path.joinpath("mine.toml").read_text("utf-8")
     line = sg.access_line(
         down="53.66 Mbit/s", up="10.73 Mbit/s", rtt="30 ms", access="dsl", users=3, games=0, buffer_ms=100,
-        reasons=STATED | {"buffer": "as measured; the download was not measured and gets the same"},
+        reasons=STATED | {"buffer": "as measured for the upload; the download was not measured and gets the same"},
     )  # fmt: skip
     assert text.endswith(line)
 

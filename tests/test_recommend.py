@@ -153,7 +153,7 @@ def test_a_home_is_told_fq_codel_or_cake_before_fair_queueing_alone(sluicegate: 
     assert verdict.endswith(": all goals are kept.")
     assert (goals, first) == ("goals:", f"  1  {texts[0]}")
     assert meaning == "  response p50: half of the requests are answered within this time"
-    assert equals == f"among equals: {texts[1]}, less state about flows"
+    assert equals == f"tied disciplines are ordered by: {texts[1]}, less state about flows"
     assert json.loads((tmp_path / "out" / "recommendation.json").read_bytes())["goals"] == texts[:1]
     record = done.record()
     assert (record["goals"], record["among_equals"]) == (texts[:1], [texts[1], "less state about flows"])

@@ -70,7 +70,7 @@ def learnt_back(rate: int, discipline: str, folder: Path) -> Row:
 def table(rows: list[Row]) -> str:
     """The table of the manual."""
     lines = [
-        "| rate | discipline | rate learnt | discipline learnt | base round trip | full at |",
+        "| rate | discipline | rate learnt | discipline learnt | base round trip | packets in the full buffer |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:

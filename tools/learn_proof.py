@@ -365,7 +365,9 @@ def page(rows: list[Row]) -> str:
     if bad:
         lines += [
             "",
-            "The scenarios that do not meet a criterion:",
+            "The scenarios that do not meet a criterion. *Best* are the disciplines of rank 1 for the true link, "
+            "*learnt* those for the learnt link. *The\ntrue link differs from itself* if its disciplines of rank 1 "
+            "change with the seeds.",
             "",
             "| number | link | discipline | what | why |",
             "|---|---|---|---|---|",

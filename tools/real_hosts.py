@@ -114,8 +114,8 @@ REASONS: list[tuple[str, set[str], set[str], str]] = [
         "The cause is the buffer of the sending socket. A real application fills it again as it drains, and the kernel "
         "tunes its size; a simulated application has written 4 MiB in advance. With such a buffer (`--sysctl "
         '"net.ipv4.tcp_wmem=4096 4194304 4194304"`) real hosts agree with the simulation: transfers lose 15.7 % with a '
-        "median of 37.6 ms and a 99th percentile of 116.4 ms. Why the buffer matters is not known; it is not that "
-        "bursts do not wait for more data (`tcp_tso_should_defer`)",
+        "median of 37.6 ms and a 99th percentile of 116.4 ms. Why the buffer matters is not known. One "
+        "suspected reason, that bursts do not wait for more data (`tcp_tso_should_defer`), is excluded",
     ),
 ]  # fmt: skip
 """Why simulation and real hosts differ by more than `TOLERANCE` and more than chance explains: the mix, disciplines,

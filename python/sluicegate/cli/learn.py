@@ -218,7 +218,7 @@ def print_learnt(done: Learnt) -> None:
         print(f"  discipline: {' or '.join(told.names) or 'not determined'}")
         for each in told.evidence:
             print(f"    {each}")
-        full = f"full with {told.buffer.full}" if told.buffer.full else "never seen full"
+        full = f"was full, its limit is in {told.buffer.full}" if told.buffer.full else "never seen full"
         print(f"  queue: at most {told.buffer.packets} packets, {told.buffer.bytes} bytes; {full}")
     if done.rtts_ms:
         print(f"base round trips: {min(done.rtts_ms.values()):.2f} to {max(done.rtts_ms.values()):.2f} ms")

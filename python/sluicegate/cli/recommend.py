@@ -255,7 +255,8 @@ def print_recommendation(
             "goals, assumed because you state none:" if done.assumed else "goals:",
             *(f"  {number}  {goal.text}" for number, goal in enumerate(done.goals, 1)),
             *(f"  {line}" for line in meanings(done)),
-            *([f"among equals: {', '.join(done.among_equals)}"] if done.among_equals != [LESS_STATE] else []),
+            *([f"tied disciplines are ordered by: {', '.join(done.among_equals)}"]
+              if done.among_equals != [LESS_STATE] else []),
         ])  # fmt: skip
     print_lines(f"  {note}" for note in done.notes if whole or not note.endswith(WANTED))
     seeds = len(done.comparison.summary["seeds"])
@@ -448,7 +449,7 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
         command = done.command(label, file, sets)
         openwrt = done.system == "openwrt"
         print(f"to {'try' if command else 'deploy'} {label} on {named}, as root"
-              f"{', with SQM stopped' * openwrt}{', until it restarts' * bool(command)}:")  # fmt: skip
+              f"{', with SQM stopped' * openwrt}{', until the router restarts' * bool(command)}:")  # fmt: skip
         for line in commands(done, label, found):
             print(f"  {line}")
         if command:

@@ -36,7 +36,7 @@ def quantum_word(plan: Plan, values: Values, least: int = 1, most: int = MOST) -
     quantum = plan.bytes(values, "quantum")
     told = min(max(quantum, least), most)
     plan.say(f"quantum = {values['quantum']} becomes {told} bytes: Linux takes {least} to {most}", told != quantum)
-    plan.say("a quantum is spent by packets with their 14-byte Ethernet header")
+    plan.say("the kernel counts the 14-byte Ethernet header of each packet against the quantum")
     return told
 
 
@@ -131,8 +131,8 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     elif "bandwidth" not in values:
         plan.say(
             f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper stands for it, without htb. The "
-            "scenario's cake does not shape: its traffic classes (tins) share by weight, those of a shaper up to a "
-            "rate each"
+            "scenario's cake does not shape, so its traffic classes (tins) share by weight; with a shaper each tin has "
+            "priority up to its own rate"
         )
     elif values.base("bandwidth") > rate:
         plan.say(f"bandwidth = {values['bandwidth']} becomes {link.shown_rate}: the link of the scenario is slower")
@@ -210,7 +210,7 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     plan.say(f"limit = {values.get('limit')} is not deployed: cake has no limit but memlimit", "limit" in values)
     plan.say(f"mtu = {values['mtu']}: in Linux it is the MTU of the interface with its header")
     hint = position == FRONT and asked is None
-    hosts = "hosts by address" + (" (if this host translates them, set nat = true)" if hint else "")
-    plan.say(f"tins are chosen by DSCP, the scenario's class; {hosts}")
+    hosts = "hosts by address" + (" (if this machine translates addresses, set nat = true)" if hint else "")
+    plan.say(f"cake distinguishes tins by DSCP, the scenario's class, and {hosts}")
     plan.say("nat: hosts are told by their addresses before this host translates them", translates)
     return said

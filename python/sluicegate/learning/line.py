@@ -286,7 +286,7 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
     how = _held(done, best, LIMIT)
     if best.quantity != QUEUE and len(shown) == 1:
         other = {"up": "download", "down": "upload"}[shown[0][1]]
-        how += f"; the {other} was not measured and gets the same"
+        how += f" for the {shown[0][1]}load; the {other} was not measured and gets the same"
     return _Buffer(best.value, how)
 
 

@@ -97,12 +97,13 @@ def _rate(done: Learnt, way: Direction, key: str, file: str) -> list[str]:
     if rate is None:
         [unknown] = [each for each in done.unknown if each.key == key]
         return [f'rate = "{unknown.value}"   # not known: see below']
-    said = f"from {rate.samples} departures back to back, {rate.busy:.0%} of the time"
+    said = f"from {rate.samples} departures back to back, which fill {rate.busy:.0%} of the time"
     if rate.trace is not None:
         lines = [f'trace = "{file}"   # {rate.bps / 1e6:.4g} Mbit/s of IP on average, {said}']
         return [*lines, f'trace_period = "{rate.period:.6f} s"']
-    of = {None: "of IP; packets of one size do not tell the framing", "none": "of IP"}.get(rate.framing, "of frames")
-    lines = [f'rate = "{round(rate.bps)} bit/s"   # {of}; {said}; 95 % within {rate.half_width_bps:.0f} bit/s']
+    of_ip = {None: "of IP packets (packets of one size do not show the framing)", "none": "of IP packets"}
+    of = f"in bits {of_ip.get(rate.framing, 'of frames')}"
+    lines = [f'rate = "{round(rate.bps)} bit/s"   # {of}; ± {rate.half_width_bps:.0f} bit/s (95 %), {said}']
     if rate.framing not in (None, "none"):
         lines.append(f'framing = "{rate.framing}"')
     return lines

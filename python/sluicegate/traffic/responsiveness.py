@@ -22,7 +22,7 @@ GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 
 SCALE = (
     f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, else F (dslreports.com), for the latency "
-    "of calls and games; round trips a minute include those of the transfers"
+    "of calls and games; round trips a minute also count the round trips of transfers"
 )
 
 MINUTE_NS = 60e9
