@@ -215,7 +215,7 @@ impl Scenario {
                 let (mut path, mut return_path) = (there.clone(), back.clone());
                 let mut attach = |far: bool, rate: Rate, delay: Span, jitter: Span| {
                     let mut line = |path: &mut Hops, back| {
-                        let name = LineName::Access(AccessName { flow: id as u32, far, back });
+                        let name = LineName::Access(AccessName::new(id as u32, far, back));
                         lines.push(LinePlan { name, rate, delay, jitter });
                         path.insert(if far == back { 0 } else { path.len() }, Hop::Line(lines.len() as u32 - 1));
                     };

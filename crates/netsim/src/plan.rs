@@ -9,6 +9,7 @@ use sluicegate_port::{Framing, PortConfig, WirePlan};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// One link, in one direction, for packets of this kind.
@@ -80,16 +81,18 @@ pub enum LineName {
     Access(AccessName),
 }
 
-/// The name of a flow's access line: on the sender's side or the far one, there or back.
+/// The name of a flow's access line: on the sender's side or the far one, there or back. Each flow has four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct AccessName {
-    pub flow: u32,
-    pub far: bool,
-    pub back: bool,
-}
+pub struct AccessName(NonZeroU32);
 
-const _: () = assert!(size_of::<Option<AccessName>>() == 8, "each flow has four");
+impl AccessName {
+    /// That of a line of this flow, one of fewer than 2^30.
+    #[must_use]
+    pub fn new(flow: u32, far: bool, back: bool) -> AccessName {
+        let number = (flow + 1) << 2 | u32::from(far) << 1 | u32::from(back);
+        AccessName(NonZeroU32::new(number).expect("there are fewer than 2^30 flows"))
+    }
+}
 
 impl LineName {
     /// The name, if it was given.
@@ -129,9 +132,9 @@ impl Display for LineName {
 /// As people see it, flows counted from 1; with `#` from 0, as in the names of all random streams.
 impl Display for AccessName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AccessName { flow, far, back } = self;
-        let number = flow + u32::from(!f.alternate());
-        write!(f, "flow/{number}/{}access{}", if *far { "far " } else { "" }, if *back { "/back" } else { "" })
+        let (flow, [far, back]) = (self.0.get() >> 2, [2, 1].map(|bit| self.0.get() & bit != 0));
+        let number = flow - u32::from(f.alternate());
+        write!(f, "flow/{number}/{}access{}", if far { "far " } else { "" }, if back { "/back" } else { "" })
     }
 }
 
