@@ -45,11 +45,14 @@ def test_help_lists_the_commands(sluicegate: Program) -> None:
         assert command in text
 
 
-def test_it_ends_without_a_word_when_nobody_reads(small: Path) -> None:
+@pytest.mark.parametrize("asked", [("check", "{small}"), ("--version",)])
+def test_it_ends_without_a_word_when_nobody_reads(small: Path, asked: tuple[str, ...]) -> None:
     """As in `sluicegate … | head -1`, where what is left to write at the end may come after `head` has gone."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([PROGRAM, "check", small], stdout=writer, stderr=subprocess.PIPE)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [PROGRAM, *(part.format(small=small) for part in asked)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=buffered, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
 

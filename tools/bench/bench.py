@@ -300,13 +300,13 @@ def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
         )  # fmt: skip
     note = (
         "NewReno flows over RED, with 1 Mbit/s and the same thresholds per flow. Packets, CPU time and memory are "
-        "those of a run with set-up and slow start, the fastest of three. Later packets are those after its end, in "
-        "a run twice as long: their cost is the difference of the two runs, the median of three. A million flows are "
-        "run once."
+        "those of a run with set-up and slow start, the fastest of three. Later packets are those that a run twice as "
+        "long sends after the end of the short run: their cost is the difference of the two, the median of three. "
+        "Of a million flows there is one run of each length, and slow start lasts into the long one."
     )
     columns = [
         "flows", "packets", "CPU s", "ns per packet", "relative to 10 flows", "ns per later packet",
-        "relative to 10 flows", "peak memory, MiB", "bytes per flow",
+        "later, relative to 10 flows", "peak memory, MiB", "bytes per flow",
     ]  # fmt: skip
     return [table(title, note, columns, rows)], result
 
@@ -382,14 +382,14 @@ def places(scenario: Path) -> Part:
             return [], {}
         count = json.loads(run_text(scenario, text + KEEP_PLACES).output)["places"]
         result[rate] = each = (kept - without) / count
-        rows.append([f"{rate} times the link", without, count, round(each, 1), f"{kept / without - 1:+.1%}"])
+        rows.append([f"{rate} times the link's rate", without, count, round(each, 1), f"{kept / without - 1:+.1%}"])
     note = (
-        "Instructions of complete runs of choke2004 with the default series. Storing which flow is at each place of "
-        f"the queue, every 97.3 ms, adds at most {ALLOWED_PLACE} instructions for each place. Tables for Python are "
+        "Instructions of complete runs of choke2004 with the default series. Storing which flow is at each position of "
+        f"the queue, every 97.3 ms, adds at most {ALLOWED_PLACE} instructions for each position. Tables for Python are "
         "not counted."
     )
-    columns = ["UDP", "instructions", "places kept", "added for each", "added to the run"]
-    return [table("Places in the queue", note, columns, rows)], result
+    columns = ["UDP sends", "instructions", "positions kept", "added for each", "added to the run"]
+    return [table("Positions in the queue", note, columns, rows)], result
 
 
 def machine() -> dict[str, object]:

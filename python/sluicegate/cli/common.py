@@ -97,8 +97,12 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
             with own_traceback(), warnings.catch_warnings():
                 warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", UserWarning)
                 warnings.showwarning = show  # type: ignore[assignment]
-                command(*args, **kwargs)
-                sys.stdout.flush()
+                try:
+                    command(*args, **kwargs)
+                except typer.Exit:
+                    sys.stdout.flush()
+                    raise
+                sys.stdout.flush()  # at its end Python would complain of a reader that has gone
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:  # `sluicegate … | head`; Typer knows what to do
@@ -142,7 +146,7 @@ def show_version(wanted: bool) -> None:
         from .. import __version__
         from ..declarations import commit
 
-        print(f"sluicegate {__version__}{f' (commit {at})' if (at := commit()) else ''}")
+        print(f"sluicegate {__version__}{f' (commit {at})' if (at := commit()) else ''}", flush=True)
         raise typer.Exit
 
 

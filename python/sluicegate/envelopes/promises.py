@@ -48,7 +48,7 @@ AVERAGE = "RED 1993, Sec. IV: the average is kept below max_th"
 PROMISES: dict[str, Promise] = {
     **{name: Promise("limit", BOUND, BUFFER)
        for name in ("drop_tail", "random_drop", "early_random_drop", "drop_preference", "csfq", "fq", "sfq", "sfb")},
-    **{name: Promise("limit", BOUND, f"{BUFFER}, because Linux's hosts ignore its signals")
+    **{name: Promise("limit", BOUND, f"{BUFFER}, because Linux's hosts without ECN ignore its signals")
        for name in ("decbit", "source_quench", "ut_lt")},
     **{name: Promise("limit", BOUND, f"{BUFFER} of each class, by default Drop Tail")
        for name in ("priority", "drr")},

@@ -149,8 +149,10 @@ def laid_out(figure: Figure) -> Iterator[None]:
     try:
         if layout is not None:
             figure.dpi = 72  # that of SVG
-            layout.execute(figure)
-            figure.dpi = dpi
+            try:
+                layout.execute(figure)
+            finally:
+                figure.dpi = dpi
         figure.set_layout_engine(None)
         yield
     finally:
