@@ -51,7 +51,8 @@ import os, signal, threading, time
 import sluicegate as sg
 def interrupt():
     global sent
-    while time.process_time() < 1:  # the imports take a quarter of that
+    begun = time.process_time()  # after the imports, however long they took
+    while time.process_time() < begun + 0.7:
         time.sleep(0.01)
     sent = time.process_time()
     os.kill(os.getpid(), signal.SIGINT)
