@@ -341,6 +341,5 @@ def _series(name: str, dtype: str, payload: bytes | tuple[list[str], bytes]) -> 
 
     if isinstance(payload, tuple):
         names, codes = payload
-        return pl.Series(name, names, dtype=pl.String).gather(np.frombuffer(codes, dtype="<u4"))
-    series = pl.Series(name, np.frombuffer(payload, dtype=TYPES[dtype]))
-    return series.fill_nan(None) if dtype == "f64" else series
+        return pl.Series(name, names, dtype=pl.String)[np.frombuffer(codes, dtype="<u4")]
+    return pl.Series(name, np.frombuffer(payload, dtype=TYPES[dtype]), nan_to_null=dtype == "f64")
