@@ -97,5 +97,5 @@ def test_the_command_takes_axes_that_go_together(sluicegate: Program, small: Pat
     rows = [line.split()[:3] for line in answer.stdout.splitlines() if re.match(r" +\d", line)]
     assert rows == [["1", "Mbit/s", "50"], ["2", "Mbit/s", "60"], ["4", "Mbit/s", "70"]]
     answer = sluicegate("sweep", small, "--over", "flows.1.rate=1 Mbit/s + queue.limit=50,60", *short)
-    wanted = "as many values of each are needed: flows.1.rate has 1, queue.limit has 2\n"
+    wanted = "keys that change together need the same number of values: flows.1.rate has 1, queue.limit has 2\n"
     assert (answer.returncode, answer.stderr[:6], answer.stderr.endswith(wanted)) == (2, "error:", True)

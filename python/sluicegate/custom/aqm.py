@@ -238,8 +238,8 @@ def another_file(found: str | None, wanted: str | None) -> str:
     """What to say of a file that is not the one that a run was asked for with; both by their SHA-256."""
     here, there = (digest[:12] if digest else "none" for digest in (found, wanted))
     return (
-        f"its SHA-256 is {here}, and {there} where the run was asked for: the file has changed, or is another one on "
-        "another machine"
+        f"its SHA-256 is {here}, but the run was requested with a file whose SHA-256 is {there}: the file has changed, "
+        "or the machines have different files"
     )
 
 

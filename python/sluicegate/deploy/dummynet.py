@@ -236,7 +236,10 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
     )
     pipe.say("tx_ring is not deployed", place.tx_ring)
     pipe.say(f"the interface must be faster than {place.shown_rate}, or the queue forms below dummynet")
-    pipe.say("dummynet sends in ticks of the kernel's clock (kern.hz, 1 ms): what is due within one leaves at once")
+    pipe.say(
+        "dummynet sends in ticks of the kernel's clock (kern.hz, 1 ms): packets that are due within the same tick "
+        "leave together"
+    )
     pipe.say("dummynet and ipfw must be loaded; ipfw denies all traffic by default unless a rule allows it")
     parts = ["queue", "sched", "pipe"] if into == "queue 1" else ["pipe"]
     undo = ["`ipfw delete 100`", *(f"`dnctl {part} 1 delete`" for part in parts), *pipe.undo]

@@ -203,8 +203,8 @@ def openwrt(done: Deployment) -> str:
     else:
         options["linklayer"] = "none"
     text = "config queue 'sluicegate'\n" + "".join(f"\toption {key} '{value}'\n" for key, value in options.items())
-    framing = "framing is in both opts, which come last" if up.kind == "cake" else ""
-    return text + _remarks(done, list(filter(None, (framing,))))
+    framing = "the framing is in iqdisc_opts and eqdisc_opts, which SQM puts at the end of tc's commands"
+    return text + _remarks(done, [framing] if up.kind == "cake" else [])
 
 
 def networkmanager(done: Deployment) -> str:

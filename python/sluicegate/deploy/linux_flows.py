@@ -130,7 +130,7 @@ def shaping_cake(plan: Plan, values: Values) -> None:
         plan.say("bandwidth is the rate of the shaper")
     elif "bandwidth" not in values:
         plan.say(
-            f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper stands for it, without htb. The "
+            f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper has this rate, without htb. The "
             "scenario's cake does not shape, so its traffic classes (tins) share by weight; with a shaper each tin has "
             "priority up to its own rate"
         )
@@ -203,7 +203,10 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
         said += f" memlimit {plan.bytes(values, 'memlimit')}"
         plan.say("memlimit counts the kernel's memory for packets, not their bytes")
     else:
-        plan.say("memlimit is left to the kernel, which counts memory of packets: 4 bandwidth*rtt, 4 MiB at least")
+        plan.say(
+            "memlimit is not set: the kernel computes it, 4 bandwidth*rtt but at least 4 MiB, and counts the memory "
+            "that packets take"
+        )
     if "target" in values:
         us = max(values.base("rtt") // 20_000, 1)
         plan.say(f"target = {values['target']}: tc sets {us} us, rtt/20", values.base("target") != us * 1000)

@@ -4,7 +4,7 @@
     queue.min_th=10..50 5                    5 numbers, evenly spaced: 10, 20, 30, 40, 50
     flows.0.count=1..1000 log 7 whole        whole numbers: 1, 3, 10, 32, 100, 316, 1000
     queue.discipline=red,choke:candidates=2  a list of disciplines, as `compare` takes them; `queue` is the same key
-    queue.limit=50,100 + flows.0.count=1,2   keys that go together: as many values of each, the first with the first
+    queue.limit=50,100 + flows.0.count=1,2   keys that change together: the same number of values of each
 
 Ranges are reckoned in decimal, and what lies between the ends of a log range is rounded to six digits: equal texts give
 equal values on any machine, and a run made yesterday is found again. The core alone reads units, here too.
@@ -121,7 +121,9 @@ def parsed(texts: Iterable[str]) -> list[tuple[Key, object]]:
         columns = [_values(key, values) for key, values in together]
         counts = [f"{key} has {len(values)}" for (key, _), values in zip(together, columns, strict=True)]
         if len({len(values) for values in columns}) > 1:
-            raise _core.ScenarioError(f"over: {text}: as many values of each are needed: {', '.join(counts)}")
+            raise _core.ScenarioError(
+                f"over: {text}: keys that change together need the same number of values: {', '.join(counts)}"
+            )
         pairs.append((tuple(key for key, _ in together), list(zip(*columns, strict=True))))
     return pairs
 

@@ -92,7 +92,7 @@ def _unshaped_cake(traffic: Traffic) -> Iterator[str]:
     for place, _, packet in traffic.meetings():
         if place.shaper is None and (time := place.time_ns(packet)) > target:
             yield (
-                f"queue.bandwidth: not given, so that CAKE keeps a target of {span(target)}; one packet of {packet} "
+                f"queue.bandwidth: not given, so CAKE keeps a target of {span(target)}; one packet of {packet} "
                 f"bytes takes {span(time)} on {place.name} ({rate_of(place)}); set bandwidth to somewhat less than "
                 f"that rate, or target to {span(1.5 * time)} or more"
             )

@@ -205,7 +205,7 @@ def held_average(resolved: Resolved, links: pl.DataFrame, queue: pl.DataFrame) -
             means = f"more than max_p = {rule['max_p']:g} is dropped or marked"
         else:
             there = f"within 5 % of {keys[1]} = {amount(high)} or above"
-            part = f", which makes {percent(forced)} of the drops" if forced else ""
+            part = f", and such drops are {percent(forced)} of all drops" if forced else ""
             means = f"at {keys[1]} arrivals are dropped or marked whatever max_p says{part}"
         gentle = "set gentle = true, " if rule.get("gentle") is False else ""
         yield (
