@@ -154,7 +154,10 @@ CONFLICTS = {
     "target against round trip": ({"delay_target": "10 ms"}, ["33 round trips only", "target of 42.9 ms"]),
     "target against bursts": ({"rate": "1 Mbit/s", "delay_target": "30 ms"}, ["2.5 packets", "60 ms, 5 packets"]),
     "too few flows": ({"delay_target": "10 ms", "flows": 3}, ["3 flows are too few", "31 flows or more", "40.6 ms"]),
-    "too many flows": ({"delay_target": "10 ms", "flows": 500}, ["500 flows are too many", "up to 125 flows", "339 ms"]),
+    "too many flows": (
+        {"delay_target": "10 ms", "flows": 500},
+        ["500 flows are too many", "up to 125 flows", "339 ms"],
+    ),
     "too many for any": ({"rate": "64 kbit/s", "rtt": "1 ms", "flows": 9}, ["9 flows are too many", "up to 3 flows"]),
     "max_p": ({"max_p": 0.2}, ["max_p = 0.2", "0.1 (Sec. VII)"]),
 }
