@@ -131,7 +131,7 @@ def test_what_is_said_of_few_flows_is_said_only_where_it_holds(sluicegate: Progr
     for other in (("--flows", "3"), ("--candidates", "2"), ("--law", "vegas")):
         assert "CHOKe needs about" not in sluicegate(*few, *other).stdout, other
     assert (
-        "CHOKe needs about 8.1 TCP flows here. More TCP"
+        "CHOKe needs about 8.1 TCP flows here by the paper's estimate. More TCP"
         in sluicegate("theory", "choke", "--tcp", "5", *ASKED[4:]).stderr
     )
 

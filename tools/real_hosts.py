@@ -360,9 +360,9 @@ def single(cells: dict[Key, Cell], mix: str) -> Iterator[str]:
         if of_mix == mix:
             each = difference(cells, mix, discipline, name, about[name], "simulation")
             assert each is not None
-            found.append(f"`{discipline}`, {title(mix, name)} {each.other:.1f}, not {each.simulation:.1f}")
+            found.append(f"`{discipline}`, {title(mix, name)}: {each.other:.1f} instead of {each.simulation:.1f}")
     if found:
-        yield f"Other commands simulate another result: {'; '.join(found)}.\n"
+        yield f"In other commands the simulation gives another value: {'; '.join(found)}.\n"
 
 
 def heads(columns: list[tuple[str, Metric]]) -> Iterator[str]:

@@ -113,7 +113,7 @@ def recommend(
             min=1,
             max=MOST_SEEDS,
             metavar="N",
-            help="Run each discipline with seeds 1 to N. If some are close, run all that may be best with 4 N.",
+            help="Run each discipline with seeds 1 to N. If several may be the best, run these with 4 N seeds.",
         ),
     ] = 5,
     dev: Annotated[str, typer.Option(metavar="NAME", help="The interface to name in the commands.")] = "DEV",

@@ -337,7 +337,7 @@ class _Designer:
 
     def warn_of_many(self, flows: int, window: float, needed: float) -> None:
         least, fewest, most = self.least_window(), self.fewest(), self.most()
-        held = f"Up to {_are(most)} held there; " if fewest <= most else ""
+        held = f"RED holds the target with up to {_flows(most)}; " if fewest <= most else ""
         self.warnings.append(
             f"{_are(flows)} too many for {duration(self.middle / self.per_second)}: windows of {window:.2g} packets "
             f"need max_p = {min(needed, 1):.2g}, but it should never exceed {MOST_MAX_P:g} (Sec. VII). So max_p is "
@@ -348,7 +348,7 @@ class _Designer:
     def warn_of_few(self, flows: int) -> None:
         delay, part = self.middle / self.per_second, swing_of(flows)
         fewest = self.fewest()
-        held = f"{fewest} flows or more are held there; " if fewest <= self.most() else ""
+        held = f"RED holds the target with {_flows(fewest)} or more; " if fewest <= self.most() else ""
         self.warnings.append(
             f"{_are(flows)} too few for {duration(delay)}: the queue swings by {duration(part * (self.rtt + delay))}, "
             f"and the thresholds are {duration(delay / 2)} away. The link is idle at times, the average reaches "
@@ -391,8 +391,12 @@ def _rounded_down(value: float) -> float:
     return float(f"{math.floor(value * 10.0**digits) * 10.0**-digits:.3g}")
 
 
+def _flows(count: int) -> str:
+    return "1 flow" if count == 1 else f"{count} flows"
+
+
 def _are(flows: int) -> str:
-    return "1 flow is" if flows == 1 else f"{flows} flows are"
+    return f"{_flows(flows)} {'is' if flows == 1 else 'are'}"
 
 
 def _count(number: float) -> str:

@@ -56,7 +56,7 @@ DELAYS = (
 HEAD = ("Discipline", "State of flows", "Marks", "Not set", "Set for the link", "At their defaults")
 LEGEND = (
     f"{BEST} the best; {TIED} tied with it: the 95 % interval of the difference to the best, paired by seed, contains "
-    "zero, or the difference is below 0.1 % (of a percentile, also: below one bin of its histogram). A number without "
+    "zero, or the difference is below 0.1 % or, for a percentile, below one bin of its histogram. A number without "
     "a sign is significantly worse; judge yourself whether that matters. ± is the half width of the 95 % "
     "interval over seeds. It is left out if it rounds to zero, or if there is one seed. If a scenario has several "
     "points, the number is their mean; for ratios it is the mean factor by which they differ from 1, up or down."

@@ -186,7 +186,7 @@ def theory_choke(
     curve = choke.equilibria_of(classes, c=c, g=queue, m=candidates)
     if all(curve.refusals):
         least = choke.least_active_flows(float(x0[-1]), c=c, f=f, g=queue, m=candidates) if flows == 1 else None
-        fix = f" By the model {least} TCP flows would do." if least is not None else ""
+        fix = f" By the full model {least} TCP flows suffice." if least is not None else ""
         raise _core.ScenarioError(f"tcp = {tcp}: {curve.refusals[-1]}.{fix}")
     rough = None
     if flows == candidates == 1:

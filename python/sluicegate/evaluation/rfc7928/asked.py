@@ -140,7 +140,7 @@ TABLE = """
 9.2 | should | whether control packets are lost more often | done | `both-ways`: SYNs, ACKs, and datagrams like those of DNS
 9.2 | may | the mix of 9.1 in both directions | done | `traffic-mix-both-ways`
 10.2 | may | flows A over two queues, B over the second, equally many, mild congestion | done | `two-queues`: three and three
-10.2 | may | the same scheme; with other values; two schemes | done | `two-queues`: the same at both, another target at the second, PIE or Drop Tail there
+10.2 | may | the same scheme; with other values; two schemes | done | `two-queues`: the second queue has the same discipline, the same with another target, PIE, or Drop Tail
 10.2 | may | other levels of congestion | not done | `--set flows.*.count=7 --only 10.2` runs another level
 10.2 | recommended | the metrics of 8.2 | done | `two-queues`
 11.1 | should | pseudocode, inputs, computations and timers | text | a source file for each discipline that reads like its paper; its page in the reference

@@ -409,4 +409,5 @@ def _needed(state: State, index: int) -> str:
     if d is None or (one, m) != (1.0, 1.0):
         return ""
     trip = float(np.broadcast_to(np.asarray(d, dtype=float), problem.shape)[index])
-    return f"; CHOKe needs about {least_flows(c=c, d=trip, min_th=float(state.low[index])):.1f} TCP flows here"
+    least = least_flows(c=c, d=trip, min_th=float(state.low[index]))
+    return f"; CHOKe needs about {least:.1f} TCP flows here by the paper's estimate"
