@@ -162,7 +162,7 @@ def _own_queue(queue: Any, place: str = "queue") -> dict[str, Any]:
     if not is_discipline(queue):
         raise TypeError(
             f"{place}: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "
-            'can be named in a file alone: discipline = "path.py:Class"'
+            'can be named only in a scenario file: discipline = "path.py:Class"'
         )
     return queue_table(queue)
 

@@ -187,7 +187,9 @@ def program(names: Names) -> Program:
     cargo = shutil.which("cargo")
     if cargo is None:
         least = "1.91" if any(part.path is None for part in parts.values()) else "1.85"
-        raise ScenarioError(f"is compiled, and there is no cargo: install Rust {least} or newer, see https://rustup.rs")
+        raise ScenarioError(
+            f"must be compiled, but cargo is not installed: install Rust {least} or newer, see https://rustup.rs"
+        )
     project = folder() / called
     (project / "src").mkdir(parents=True, exist_ok=True)
     for path, module in modules.items():
@@ -279,7 +281,7 @@ def source() -> tuple[Path, str]:
             digest.update(f"{path.relative_to(where)} {len(own)} ".encode() + own)
     except (OSError, KeyError, tomllib.TOMLDecodeError):
         raise ScenarioError(
-            f"is compiled with Sluicegate's crates, and {where} is no checkout of them: set {SOURCE} to one"
+            f"is compiled with Sluicegate's crates, but {where} is no checkout of Sluicegate: set {SOURCE} to one"
         ) from None
     if found != version():
         raise ScenarioError(

@@ -30,7 +30,7 @@ class FairShareDesign(Design):
         flows: The number of flows for the gains: in DCN's HB, or in AFD's shadow buffer.
         gain_margin: The factor by which the number of flows may grow before the loop becomes unstable.
         phase_margin: Of the loop, in degrees.
-        half_s: The time in seconds after which half of a queue error that lasted two updates is gone.
+        half_s: The time in seconds in which the loop removes half of a queue error that has lasted two updates.
 
     >>> design = sg.design_dcn(flows=200)
     >>> print(f"{design.gain_margin:.1f} times as many flows; {design.phase_margin:.0f} degrees")

@@ -399,7 +399,9 @@ def compare(
     resolved = {label: each.resolved for label, each in read.items()}
     groups = next(iter(resolved.values()))["flows"]
     if (taken := clash([flow["name"] for flow in groups])) is not None:
-        raise _core.ScenarioError(f"{name}: a group called {taken!r} has columns of the link's: give it another name")
+        raise _core.ScenarioError(
+            f"{name}: the columns of a group called {taken!r} have the names of the link's: give it another name"
+        )
     # One run of each is drawn over time, unless the scenario keeps no series.
     drawn = min(numbers) if all(each["run"]["series"] for each in resolved.values()) else None
     series = {seed: (("run.series", "true" if seed == drawn else "false"),) for seed in numbers}

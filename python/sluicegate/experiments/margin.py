@@ -49,8 +49,8 @@ MOST_SEEDS = 5
 """How many seeds are enough: a queue that is in the modem is there in each run. Those of `recommend` unless told."""
 
 RADIO = (
-    "packets are lost in bursts on {}, as on radio: there the rate varies, too, which the scenario does not have, so "
-    "no fixed margin always works"
+    "packets are lost in bursts on {}, as on radio links. The rate of such links also varies, but the scenario's is "
+    "fixed, so no fixed margin always works"
 )
 """Of lines whose rate is not known to vary: the sentence, with their names."""
 

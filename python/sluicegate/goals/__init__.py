@@ -163,7 +163,7 @@ def _goal(text: str, about: Known) -> Goal:
     bound = re.fullmatch(rf"(.+?) ({'|'.join(map(re.escape, sorted(SENSES, key=len, reverse=True)))}) (.+)", rest)
     if bound is None and extreme is None:
         if group is not None and rest not in OF_GROUPS:
-            raise error(f"says no quantity of {group}: one of {', '.join(OF_GROUPS)}")
+            raise error(f"names no quantity of {group}: use one of {', '.join(OF_GROUPS)}")
         raise error('must be a quantity and a bound, such as "voip p99 below 30 ms" or "web response p50 least"')
     if bound is not None and re.search(r"(^| )within ", bound[3]):
         raise error('a bound has no tolerance of its own: only least and most are "within" something')
@@ -255,7 +255,7 @@ def _bound(text: str, unit: str, metric: Metric, rate: float, error: Error) -> f
     if unit == "%":
         found = re.fullmatch(rf"({NUMBER}) ?%", text)
         if found is None or not 0 <= float(found[1]) <= 100:
-            raise error(f"{text!r} must be a part of 100, such as 95 %")
+            raise error(f"{text!r} must be a percentage, such as 95 %")
         return float(found[1]) / 100 * (rate if metric.unit == "bit/s" else 1)
     if not unit:
         if re.fullmatch(NUMBER, text) is None:

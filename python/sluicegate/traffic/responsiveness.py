@@ -21,8 +21,8 @@ GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 """Milliseconds below which an increase of latency has this grade; from the last on it is F."""
 
 SCALE = (
-    f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, else F (dslreports.com), for the latency "
-    "of calls and games; round trips a minute also count the round trips of transfers"
+    f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, else F (dslreports.com). They grade "
+    "the latency of calls and games; the round trips a minute also include those of transfers"
 )
 
 MINUTE_NS = 60e9
