@@ -1,13 +1,13 @@
-"""What is one's own in Rust: congestion controls and ends of flows, compiled into a program that runs scenarios.
+"""Users' code in Rust: congestion controls and ends of flows, compiled into a program that runs scenarios.
 
     mine.rs:MyControl      a type with `pub fn new(host: &Host) -> MyControl` and the trait `CongestionControl`
     mine.rs:my_transport   a function without arguments that gives an `EndpointPair`
     quinn:cubic            other people's transports, of `crates/adapters`: see `ADAPTED`
 
-`program` writes a small Cargo project around the files, which depends on the crates of the checkout, and builds it in a folder of
-the user's cache. The program is `Own` of `crates/lab`: it gets a scenario on standard input, and tells what became of it on standard
-output. Built once, it is known by the digests of the files and of the crates.
-"""  # noqa: E501
+`program` writes a small Cargo project around the files, which depends on the crates of the checkout, and builds it in a
+folder of the user's cache. The program is `Own` of `crates/lab`: it gets a scenario on standard input, and writes the
+results to standard output. It is built once, and found again by the digests of the files and of the crates.
+"""
 
 from __future__ import annotations
 

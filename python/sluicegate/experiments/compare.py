@@ -1,7 +1,7 @@
 """Disciplines side by side: the same traffic for every seed, means with intervals, and differences with theirs.
 
 Two disciplines meet the same random streams when the seed is the same, so runs are paired by seed: the interval of a
-difference is that of the differences seed by seed, which is the narrower the more of their luck both share. All
+difference is that of the differences seed by seed. It is narrower, the more of the randomness both share. All
 intervals are Student's at 95 % (`stats`).
 
 Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted.

@@ -5,11 +5,11 @@
     web response p50 least
     web response p50 least within 10 % or 2 ms
 
-First the group, by its name, or a link by its, or nothing for all flows and the first link under study; then the
-quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had. What comes `within` a
-part of the best value, or an amount of it, the larger of the two, is as good as the best: `TOLERANCE` and `GRAIN`
-unless the goal says otherwise, and so among those that keep a bound. Amounts of a percentage are in points; `within
-0 %` tells apart all that intervals do.
+First comes the name of a group or of a link, or nothing for all flows and the first link under study; then the
+quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had. A value that differs
+from the best by no more than `within` allows is as good as the best. It allows a part of the best value or an amount,
+whichever is larger: `TOLERANCE` and `GRAIN` unless the goal says otherwise; a bound always uses these. Amounts of a
+percentage are in points; with `within 0 %` all values differ that the intervals tell apart.
 
 | quantity | of |
 |---|---|
