@@ -66,7 +66,7 @@ def late_thresholds(traffic: Traffic) -> Iterator[str]:
         trip = max(group.path.rtt.most_ns for group in there)
         if wait > max(LATE_NS, 2 * trip):
             yield (
-                f"queue.{keys[0]} = {amount(low)}: so many take {span(wait)} to send on {place.name} "
+                f"queue.{keys[0]} = {amount(low)}: sending that much takes {span(wait)} on {place.name} "
                 f"({rate_of(place)}), and RED gives no signal below them; base round trips are "
                 f"{span(trip)} at most. Lower the thresholds: `sluicegate design red` chooses them"
             )
