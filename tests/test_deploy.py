@@ -397,7 +397,7 @@ def test_packets_are_those_of_the_link_s_own_flows(tmp_path: Path) -> None:
 def test_the_reverse_of_a_two_way_dumbbell(sluicegate: Program) -> None:
     text = {link: sluicegate("tc", "two_way", "--link", link).stdout for link in ("bottleneck", "reverse")}
     assert text["bottleneck"] == text["reverse"]
-    told = "with --link bottleneck (10 Mbit/s) or --link reverse (10 Mbit/s) those of one"
+    told = "with --link bottleneck (10 Mbit/s) or --link reverse (10 Mbit/s) prints those for one"
     assert told in sluicegate("tc", "two_way").stderr
     done = sluicegate("tc", "unresponsive", "--set", "queue.discipline=red", "--link", "reverse")
     assert done.returncode == 2

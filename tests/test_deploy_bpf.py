@@ -209,7 +209,8 @@ def test_counters_and_changes(sluicegate: Program, tmp_path: Path, loaded: linux
     assert {f"drops_{reason}" for reason in REASONS} <= row.keys()
     done = sluicegate(*CHANGE, "queue.q_ref=40", "--set", "network.rate=2 Mbit/s")
     assert done.stdout.startswith(
-        "dcn_eth0: link.rate 1000000 → 2000000\ndcn_eth0: q_ref 24 → 40\nthis lasts until the object is loaded again"
+        "dcn_eth0: link.rate 1000000 → 2000000\ndcn_eth0: q_ref 24 → 40\n"
+        "the change lasts until the object is loaded again"
     )
     lines = (tmp_path / "log").read_text().splitlines()
     assert {line.partition(" key hex 00 00 00 00 value hex ")[0] for line in lines} == {"map update id 6"}

@@ -28,8 +28,8 @@ def test_one_direction_of_two_is_not_deployed_by_itself(sluicegate: Program, ask
     answer = sluicegate(command, "cable", *more)
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == (
-        "error: cable: two directions: --wan NAME prints the commands of both, for the interface to the internet; "
-        "`sluicegate tc` with --link bottleneck (100 Mbit/s) or --link reverse (10 Mbit/s) those of one\n"
+        "error: cable: two directions: --wan NAME, the interface to the internet, prints the commands for both; "
+        "`sluicegate tc` with --link bottleneck (100 Mbit/s) or --link reverse (10 Mbit/s) prints those for one\n"
     )
 
 
@@ -37,7 +37,7 @@ def test_without_a_system_two_directions_are_ranked_without_commands(sluicegate:
     short = ["--seeds", "1", "--set", "run.duration=3 s", "--set", "run.warmup=1 s"]
     said = sluicegate("recommend", "cable", "--disciplines", "cake", *short).stdout
     assert said.startswith("cake is best")
-    assert "--wan NAME gives those of both" in said
+    assert "--wan NAME prints the commands for both" in said
     assert "tc qdisc" not in said
 
 

@@ -157,7 +157,7 @@ def test_logs_of_ping_are_of_a_direction_if_a_person_says_so(sluicegate: Program
 def test_a_round_trip_that_no_such_line_has_is_a_file_s_fault(tmp_path: Path) -> None:
     rates = readings(("down", 80e6, False), ("up", 18e6, False))
     with pytest.raises(
-        sg.ScenarioError, match=r"^lo.txt: a round trip of 0.05 ms; must be at least 3 ms, what pings of"
+        sg.ScenarioError, match=r"^lo.txt: a round trip of 0.05 ms; must be at least 3 ms, the median time that a ping"
     ):
         from_measurements(merged(read([put(tmp_path, pings(0.05, 0.06), "lo.txt")]), rates))
 
@@ -203,7 +203,7 @@ def test_the_command_takes_numbers_by_hand_and_files(sluicegate: Program, tmp_pa
             ("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--rtt", "20 ms", "--rtt-up", "9 ms"),
             "--rtt-up = 9 ms: must be above the round trip without load, 20 ms",
         ),
-        (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--check"), "--check is of captures"),
+        (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--check"), "--check is only for captures"),
         (("--down", "9 Mbit/s", "--up", "1 Mbit/s", "--access", "tin"), "access"),
     ],
 )

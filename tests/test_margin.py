@@ -181,7 +181,7 @@ def test_of_a_satellite_it_is_said_that_its_rate_varies_though_the_file_s_does_n
     assert (margin.varying, margin.radio) == ((), ("bottleneck", "reverse"))
     assert margin.deployed["upload"] == math.floor(95 * (margin.parts["upload"] or 0)) / 100 > 0
     assert "5 % below the highest rates that keep the queue out of the modem" in done.line.text()[0]
-    told = "packets are lost in bursts on bottleneck and reverse, as on radio: there the rate varies, too"
+    told = "packets are lost in bursts on bottleneck and reverse, as on radio links. The rate of such links also "
     assert any(told in each for each in done.line.text())
     assert told in done.deployment("cake").remarks[0]
 
@@ -316,7 +316,7 @@ def test_the_margin_of_one_discipline_is_not_taken_for_another_s(sluicegate: Pro
     asked += ["--goal", "calls up loss below 1 %"]
     said = sluicegate(*asked, "--disciplines", "codel,l4s_step,cake").stdout
     assert "codel and l4s_step: both will do" in said
-    told = r"as deployed under codel, 99 % of all packets \(transfers' too\) wait at most: download at "
+    told = r"with codel deployed, 99 % of all packets \(transfers included\) wait at most: download at "
     told += r"\d+ %: [\d.]+ ms at the provider.*: the queue is in the modem$"
     assert re.search(told, said, re.MULTILINE)
     assert "or have no command; the next in the ranking without this problem: cake\nto try cake on Linux" in said
@@ -339,7 +339,7 @@ def test_cake_heeds_the_mark_of_a_call() -> None:
     up, *_, down = (line for line in done.deployment("cake").lines if " cake " in line)
     assert " diffserv4 " in up
     assert " diffserv3 " in down
-    advice = "unless keys host or class (its DSCP) tell them who sends it: of CAKE 46 (EF) with its default, 34 (AF41) "
+    advice = "unless the keys host or class (its DSCP) tell them who sends it; for CAKE, set class to 46 (EF) with its "
     assert not any(advice in note for note in done.notes), "one is set"
     plain = sg.recommend(text, disciplines="cake:diffserv=diffserv3", seeds=1, access=Access(wan="w", margin=0.05))
     assert plain.comparison.mean(plain.best()[0], "calls up_loss_ratio")["mean"] > 0.1

@@ -66,7 +66,9 @@ def test_a_kind_of_line_has_its_usual_names_too_and_its_framing_fits_its_rates(s
 
 
 def test_what_is_measured_cannot_be_less_than_grants_take() -> None:
-    with pytest.raises(sg.ScenarioError, match=r"^rtt = 2 ms: must be at least 3 ms, what pings of docsis wait for"):
+    with pytest.raises(
+        sg.ScenarioError, match=r"^rtt = 2 ms: must be at least 3 ms, the median time that a ping waits for a grant"
+    ):
         sg.access_line(down="100 Mbit/s", up="20 Mbit/s", rtt="2 ms")
 
 
@@ -184,7 +186,7 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     assert asked.count(b"]:") + asked.count(b"in Mbit/s:") == 11 + 5, "rates have no default, for they are measured"
     for told in (b'dls: no such access; did you mean "dsl"?', b"10 MB", b"there.toml: is there already"):
         assert told in asked
-    assert b"20: must be above the one without load, 30 ms" in asked
+    assert b"20: must be above the round trip without load, 30 ms" in asked
     assert b"-1: must be a number of at least 0 and at most 1000" in asked
     assert printed.strip().startswith(b"mine.toml: written")
     text = tmp_path.joinpath("mine.toml").read_text("utf-8")
@@ -199,6 +201,6 @@ def test_on_a_terminal_what_no_file_can_have_is_asked_for_again(tmp_path: Path) 
     """A round trip that no cable line has, and nothing that is sent."""
     code, _, asked = typed(tmp_path, b"\n50\n10\n2\n\n0\n0\n0\n0\n1\n\n")
     assert code == 0, asked
-    assert b"2: must be above what pings of docsis wait for, 3 ms" in asked
+    assert b"2: must be above the wait for a grant (docsis), 3 ms" in asked
     assert b"0: must be a number of at least 1 and at most 1000" in asked
     assert sg.check(tmp_path / "home.toml")["flows"][0]["name"] == "uploads"

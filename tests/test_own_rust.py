@@ -144,7 +144,9 @@ def test_without_cargo_the_message_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     monkeypatch.setattr(shutil, "which", lambda _name: None)
-    assert "there is no cargo: install Rust 1.85 or newer, see https://rustup.rs" in refused(sluicegate)
+    assert "must be compiled, but cargo is not installed: install Rust 1.85 or newer, see https://rustup.rs" in refused(
+        sluicegate
+    )
     assert not (folder / "cache").exists()
 
 
@@ -153,7 +155,7 @@ def test_without_the_crates_the_message_says_how_to_name_them(
 ) -> None:
     rust.source.cache_clear()
     monkeypatch.setenv(rust.SOURCE, str(folder))
-    assert f"{folder} is no checkout of them: set SLUICEGATE_SOURCE to one" in refused(sluicegate)
+    assert f"{folder} is no checkout of Sluicegate: set SLUICEGATE_SOURCE to one" in refused(sluicegate)
     monkeypatch.setenv(rust.SOURCE, str(ROOT))
     monkeypatch.setattr(sg._core, "version", lambda: "9.9.9")
     assert re.search(r"has Sluicegate [0-9.]+, and this is 9.9.9: set SLUICEGATE_SOURCE", refused(sluicegate))

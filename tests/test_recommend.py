@@ -70,11 +70,11 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> sg.Recommendation:
     [
         ("viop p99 below 30 ms", "no such group: 'viop'; did you mean \"voip\"?"),
         ("voip p98 below 30 ms", "no such quantity of a group: 'p98'; did you mean \"p99\"?"),
-        ("voip below 30 ms", "says no quantity of voip"),
+        ("voip below 30 ms", "names no quantity of voip"),
         ("voip p99 below 30 parsecs", '"parsecs" is not a unit here'),
         ("voip p99 below 30", "ms"),
-        ("voip loss below 1", "must be a part of 100, such as 95 %"),
-        ("voip loss below 101 %", "must be a part of 100"),
+        ("voip loss below 1", "must be a percentage, such as 95 %"),
+        ("voip loss below 101 %", "must be a percentage"),
         ("jain above much", "must be a number"),
         ("voip p99", "must be a quantity and a bound"),
         ("utilisatoin above 9 %", 'did you mean "utilisation"?'),
@@ -87,7 +87,7 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> sg.Recommendation:
         ("voip p99 least within -1 ms", "not negative"),
         ("voip p99 least within 5 parsecs", 'such as "within 5 % or 1 ms"'),
         ("voip p99 least within 5 points", 'such as "within 5 % or 1 ms"'),
-        ("voip p99 least within 101 %", "must be a part of 100"),
+        ("voip p99 least within 101 %", "must be a percentage"),
         ("voip p99 least within 1 ms or 2 ms", 'such as "within 5 % or 1 ms"'),
         ("voip loss least within 1", 'such as "within 5 % or 0.1 points"'),
         ("jain most within -1", "not negative"),
@@ -153,14 +153,15 @@ def test_a_home_is_told_fq_codel_or_cake_before_fair_queueing_alone(sluicegate: 
     assert verdict.endswith(": all goals are kept.")
     assert (goals, first) == ("goals:", f"  1  {texts[0]}")
     assert meaning == "  response p50: half of the requests are answered within this time"
-    assert equals == f"tied disciplines are ordered by: {texts[1]}, less state about flows"
+    order = "ties are broken in this order (least: lower is better; within: such differences are ties)"
+    assert equals == f"{order}: {texts[1]}, less state about flows"
     assert json.loads((tmp_path / "out" / "recommendation.json").read_bytes())["goals"] == texts[:1]
     record = done.record()
     assert (record["goals"], record["among_equals"]) == (texts[:1], [texts[1], "less state about flows"])
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert page == done.html()
     assert texts[0] in page
-    assert f"Among equals: {texts[1]}, less state about flows." in page
+    assert f"Ties are broken in this order: {texts[1]}, less state about flows." in page
 
 
 def test_a_tolerance_in_a_file_is_named_with_its_line(sluicegate: Program, tmp_path: Path) -> None:
@@ -391,7 +392,7 @@ def test_further_seeds_of_what_is_close_are_none_of_those_that_ran(office: Path)
     assert done.comparison.summary["further_seeds"] == {key: list(range(2, 8)) for key in ("drop_tail", "codel")}
     assert done.comparison.mean("codel", "utilisation")["seeds"] == 8
     page = done.html()
-    assert page.count("2 seeds, 8 seeds of drop_tail, codel") >= 2, "above the page and beside its tables"
+    assert page.count("2 seeds (8 for drop_tail, codel)") >= 2, "above the page and beside its tables"
     assert "Further seeds of codel" in page
 
 

@@ -123,7 +123,7 @@ def test_a_file_that_has_changed_before_its_run_begins_ends_the_sweep(
     monkeypatch.setattr(engine, "work", work)
     with (
         ThreadPoolExecutor(1) as executor,
-        pytest.raises(sg.ScenarioError, match=rf"{name}.*: its SHA-256 is \w+, but"),
+        pytest.raises(sg.ScenarioError, match=rf"{name}.*: its SHA-256 is \w+ here, but"),
     ):
         sg.sweep(
             in_files(tmp_path),

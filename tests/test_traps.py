@@ -125,7 +125,7 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     **{f"target of {name} too long": (
         {QUEUE: f'discipline = "{name}"', '"20 Mbit/s"': '"1 Mbit/s"'},
-        [f"queue.{key} = {packets} packets: the queue is held there, where it takes {takes} on bottleneck (1 Mbit/s)",
+        [f"queue.{key} = {packets} packets: the queue is held there, a wait of {takes} on bottleneck (1 Mbit/s)",
          "20 ms at most", f"Set {key} to about 5 packets"],
     ) for name, key, packets, takes in (
         ("dcn", "q_ref", 24, "288 ms"), ("afd", "q_ref", 240, "2.88 s"), ("pi", "q_ref", 50, "600 ms"),

@@ -1,8 +1,8 @@
 """What every object of the generated classes does: its values as a table of a scenario, checked when it is made.
 
-The core alone knows what is right. It is asked about each object in a small scenario that holds nothing else; what
-depends on a link's rate is wrong only if it is wrong at a slow and at a fast link, and what names other parts of a
-scenario (links, files) is left to the scenario that has them.
+The core alone knows what is right. It is asked about each object in a small scenario that holds nothing else; a value
+that depends on a link's rate is an error only if it is one both at a slow and at a fast link. Names of other parts of a
+scenario (links, files) are checked only in the scenario that has these parts.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _own_queue(queue: Any, place: str = "queue") -> dict[str, Any]:
     if not is_discipline(queue):
         raise TypeError(
             f"{place}: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "
-            'can be named in a file alone: discipline = "path.py:Class"'
+            'can be named only in a scenario file: discipline = "path.py:Class"'
         )
     return queue_table(queue)
 

@@ -4,8 +4,8 @@
 //! class's own `dequeue` returned, so that any discipline can be in it, another container too.
 //!
 //! Linux's `mq` gives each transmit queue of a device a discipline of its own, and leaves the order among them to the device,
-//! most often in turn. A link here has one transmitter; classes under `drr` are such queues on it, by class in place of by
-//! processor, and nothing more is needed.
+//! most often in turn. A link here has one transmitter. Classes under `drr` are such queues, one for each class instead of
+//! one for each processor, so `mq` needs no discipline of its own here.
 
 use crate::configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};

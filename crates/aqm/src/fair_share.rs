@@ -5,23 +5,23 @@
 //! share ← share + a·(q_old − q_ref) − b·(q − q_ref)
 //! ```
 //!
-//! Drops act on the queue at once. One packet more for each flow changes what enters the queue until the next update by some
-//! number of packets G, so that the loop is a sum of sums: with e = q − q_ref, and a and b times G for a' and b',
+//! Drops act on the queue at once. If the share grows by one packet, G more packets enter the queue until the next update.
+//! So the loop is a sum of sums: with e = q − q_ref, a' = a·G and b' = b·G,
 //!
 //! ```text
 //! e(k+1) = e(k) + r(k),   r(k) = r(k−1) + a'·e(k−1) − b'·e(k):     z² − (2 − b')·z + (1 − a') = 0
 //! ```
 //!
 //! It is stable if 0 < a' < b' and a' + b' < 4; a' = b' − b'²/4 makes both roots 1 − b'/2: critical damping. [`Gains::of`] takes
-//! b' as `gain`: the part of a sudden error that one update takes away by the next. At 2/9 the ratio of the gains is a/b = 17/18,
+//! b' as `gain`: the fraction of a sudden error that is gone one update later. At 2/9 the ratio of the gains is a/b = 17/18,
 //! AFD's 1.7/1.8; the loop is stable up to 9.3 times the G that it was made for, and its phase margin is 69°. Half of an error
 //! that has stood for two updates is gone after 14 more; of a burst, after 3, and the queue then falls short of its target by
 //! 15 % of the burst, as with any sum of sums.
 //!
 //! TCP makes the loop faster below the frequency of its round trips, because windows shrink with the drops that the share
 //! causes: at a drop probability p by a factor 1 + (1 − p)/(2p) at most, 5.5 at 10 %, and more than the margin below 5.7 %. There
-//! stability rests on round trips that are slower than the loop, which crosses an amplitude of 1 at 0.22 radians an update: 36
-//! radians a second with updates of 6.25 ms, slower than which are round trips from 28 ms on. A gain above 0.3 leaves too little.
+//! stability requires round trips slower than the loop, which crosses an amplitude of 1 at 0.22 radians an update: 36 radians
+//! a second with updates of 6.25 ms. Round trips of 28 ms or more are slower than that. A gain above 0.3 leaves too little.
 
 /// The gains of one update.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! What a discipline keeps for each flow: a dense table of bounded size, found by a keyed hash.
 //!
-//! Flows stand side by side, and the last one takes the position of one that is removed. A visit of all flows costs what there
-//! are, however many there once were or could be. The key of the hash is drawn from the discipline's own stream at first use:
-//! runs are repeatable, and nobody who chooses flow ids can choose them to collide. The order of visits is that of insertions
-//! and removals, never that of hashes.
+//! Flows stand side by side, and the last one takes the position of one that is removed. The cost of a visit of all
+//! flows depends on how many there are now, not on how many there were or could be. The key of the hash is drawn from
+//! the discipline's own stream at first use: runs are repeatable, and nobody who chooses flow ids can choose them to
+//! collide. The order of visits is that of insertions and removals, never that of hashes.
 
 use crate::discipline::FlowKey;
 use crate::flow_hasher::FlowHasher;

@@ -1,4 +1,4 @@
-//! Flows hashed into a fixed number of queues that take turns by deficit round robin, one that was empty before the others: what
+//! Flows hashed into a fixed number of queues served by deficit round robin; a queue that was empty goes first: what
 //! `fq_codel` and `fq_pie` have in common (RFC 8290, Sec. 4).
 
 use crate::discipline::{FlowKey, Packet};

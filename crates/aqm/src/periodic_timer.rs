@@ -1,9 +1,8 @@
 //! A sampling clock: the instants at multiples of a period, at which a discipline acts on its own.
 //!
-//! A discipline whose state no longer changes, or by the same amount each time, asks for no more of them
-//! ([`Discipline::next_wakeup`] is then `None`). With each packet it passes over what it missed, by
-//! [`skip_missed`](PeriodicTimer::skip_missed): nothing while it is woken, since no call leaves a wake-up that is due, and an idle
-//! century in one step.
+//! A discipline asks for no more wake-ups ([`Discipline::next_wakeup`] is then `None`) while its state does not change, or
+//! changes by the same amount at each instant. At the next packet [`skip_missed`](PeriodicTimer::skip_missed) skips the instants that it
+//! missed, in one step however many they are. While it is woken it misses none, because no call leaves a wake-up that is due.
 //!
 //! [`Discipline::next_wakeup`]: crate::Discipline::next_wakeup
 

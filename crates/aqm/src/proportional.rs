@@ -1,6 +1,6 @@
 //! Which marks and drops show who sends most: those that fall on flows in proportion to what they send (RED 1993, Sec. X).
 //!
-//! Not so where the queue of the moment decides, or a packet's flow, class or priority. A container's classes choose among
+//! Drops do not do so if the present queue decides them, or the packet's flow, class or priority. A container's classes choose among
 //! their own packets: each is a group for itself.
 
 use crate::classes::{ClassFilter, class_of};

@@ -1,8 +1,8 @@
 //! Which flows have a large share of the packets that a queue marked or dropped lately, and how likely that is by chance.
 //!
 //! A queue that chooses at random whom to mark or drop chooses a flow as often as the flow sends: a large share of the n
-//! most recent marks means a large share of the bandwidth (Floyd & Jacobson 1993, Sec. X and Appendix). Of a flow with the
-//! part p of the bandwidth, S of n marks are expected to be n·p, and
+//! most recent marks means a large share of the bandwidth (Floyd & Jacobson 1993, Sec. X and Appendix). If a flow has the
+//! part p of the bandwidth, the number S of its marks among the last n has the mean n·p, and
 //!
 //! ```text
 //! Prob(S ≥ s·n) ≤ [(p/s)^s · ((1 − p)/(1 − s))^(1 − s)]^n ≤ exp(−2n(s − p)²)     for p ≤ s ≤ 1        (Hoeffding 1963)

@@ -1,7 +1,7 @@
-//! Queue disciplines as BPF objects, for a Linux kernel from 6.16 on that nobody has to change.
+//! Queue disciplines as BPF objects, for an unmodified Linux kernel, from 6.16 on.
 //!
-//! The programs are in the folder `bpf`, one file for each discipline beside its Rust file. Here is what goes into their objects,
-//! and the objects themselves, which are under MIT or GPL-2.0.
+//! The programs are in the folder `bpf`, one file for each discipline beside its Rust file. This crate has the parameters that
+//! go into their objects, and the objects themselves, which are under MIT or GPL-2.0.
 //!
 //! ```
 //! use sluicegate_base::{Link, Rate};

@@ -6,7 +6,7 @@
 //! | [`document`] | TOML with the line of every key, and overrides on top of it |
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
-//! | [`access`] | each flow's own way to the network, its round trip drawn |
+//! | [`access`] | each flow's own access to the network, with a random round trip |
 //! | [`flows`] | the groups of flows, read |
 //! | [`foreign`] | what is written elsewhere: a discipline, the ends of a flow, a congestion control |
 //! | [`own`] | a program that has congestion controls and ends of its users, and runs scenarios for others |

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`bridge`] | a discipline between two interfaces |
 //! | [`capture`] | what links send and drop, as pcapng |
-//! | [`driven`] | a network while it is driven, and whose packets they are |
+//! | [`driven`] | a network in operation, and the flow of each packet |
 //! | [`emulator`] | the network that packets cross, in virtual time |
 //! | [`gate`] | where packets come in and go out: a TUN |
 //! | [`hosts`] | the sources of a scenario on sockets of the kernel |

@@ -1,4 +1,4 @@
-//! The packet-level simulator. Each room stands on those below it and knows nothing of those above:
+//! The packet-level simulator. From the top down; each module builds on those below it:
 //!
 //! | module | what it holds |
 //! |---|---|

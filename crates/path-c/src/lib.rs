@@ -1,4 +1,4 @@
-//! What programs in C call of a [`Path`]: translation only. `include/sluicegate_path.h` says what each function does, and a test
+//! The functions of a [`Path`] that programs in C call: translation only. `include/sluicegate_path.h` says what each function does, and a test
 //! compares the two.
 //!
 //! A panic would be a mistake of the program; at the border to C it ends the process.

@@ -3,13 +3,13 @@
 //! | module | what it holds | uses |
 //! |---|---|---|
 //! | [`segment`] | what two ends exchange | |
-//! | [`cc`] | the trait of congestion controllers of one's own | |
-//! | [`profiles`] | whom a host stands for: default values with their sources | |
+//! | [`cc`] | the trait of your own congestion controllers | |
+//! | [`profiles`] | the kinds of hosts: their default values, with sources | |
 //! | [`params`] | the declared parameters of a transfer | `profiles` |
 //! | [`host`] | a configured host, and the algorithms that its connections run | `params`, `cc` |
 //! | [`linux`] | ends as Linux has them | `host` |
 //! | `papers` | ends as the papers' simulators and machines have them | `host` |
-//! | `reassembly` | what both know of a stream that comes | `segment` |
+//! | `reassembly` | what both kinds of ends keep of an incoming stream | `segment` |
 //! | [`connection`] | one end of a connection, of either kind | `linux`, `papers` |
 //!
 //! An end is driven like this: give it what happened ([`Connection::on_segment`], or [`Connection::on_labelled`] where

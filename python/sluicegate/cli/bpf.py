@@ -34,8 +34,8 @@ def bpf(
     """Show the counters of the queues that `tc --bpf` has deployed on this machine. Needs root.
 
     With a scenario it changes the parameters of one queue. The change takes effect at the next arrival and lasts until
-    the object is loaded again. For another interface, another discipline, or another size of a fixed table, write a new
-    object.
+    the object is loaded again. To change the interface, the discipline or the size of a table, write a new object with
+    `tc --bpf`.
     """
     from .. import scenario
     from ..deploy import Undeployable, linux_bpf
@@ -66,8 +66,8 @@ def bpf(
         print(f"{name}: {what} {before} → {after}")
     if changed:
         print(
-            "this lasts until the object is loaded again, such as at the next start; for good: "
-            "`sluicegate tc FILE --bpf -o FOLDER`"
+            "the change lasts until the object is loaded again, such as at the next start; to keep it, write "
+            "a new object: `sluicegate tc FILE --bpf -o FOLDER`"
         )
     elif name:
         print(f"{name}: nothing to change")

@@ -55,8 +55,8 @@ def bridge(
     queue: real_packets.Queue = None,
     down: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Values for frames from IN to OUT only: rate, delay, jitter, loss, "
-                     "trace and the other keys of network.reverse; queue."),
+        typer.Option(metavar="KEY=VALUE,...", help="Values for frames from IN to OUT only: queue, rate, delay, jitter, "
+                     "loss, trace and the other keys of network.reverse."),
     ] = None,
     up: Annotated[
         str | None, typer.Option(metavar="KEY=VALUE,...", help="The same for frames from OUT to IN.")

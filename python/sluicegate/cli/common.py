@@ -180,7 +180,7 @@ Margin = Annotated[
         "--margin",
         metavar="PERCENT",
         help='With --wan: how far the shapers stay below the line\'s rate; "1 %,5 %" for download and upload. '
-        "[tc: 5 %; recommend: 5 % below the highest rates that work]",
+        "[tc: 5 %; recommend: 5 % below the highest rates that keep the queue out of the modem]",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", min=0, help="Seed of every random stream.")]
@@ -197,7 +197,8 @@ Envelopes = Annotated[
     typer.Option(
         "--envelopes",
         metavar="FOLDER",
-        help="Use these envelopes too: the folder that `evaluate --suite envelope` wrote.",
+        help="Also use the envelopes in this folder, which `evaluate --suite envelope` wrote: the links on which a "
+        "discipline keeps the delay that it promises.",
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Run N simulations at once. [one per core]")]

@@ -109,9 +109,7 @@ Target = Annotated[
 ]
 Gain = Annotated[
     float | None,
-    typer.Option(
-        metavar="FRACTION", help="Share of a sudden queue error that one update removes before the next one. [2/9]"
-    ),
+    typer.Option(metavar="FRACTION", help="Fraction of a sudden queue error that is gone one update later. [2/9]"),
 ]
 Ecn = Annotated[bool, typer.Option("--ecn", help="Mark ECN-capable packets instead of dropping them.")]
 NOT_IN_LINUX = "it does not have the discipline"
@@ -133,7 +131,9 @@ def design_dcn(
     q_ref: Target = None,
     t_dec: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="In this time a flow sends p_ref packets at its fair share. [DCN's default]"),
+        typer.Option(
+            metavar="TIME", help="Interval in which each flow may send its fair share, p_ref packets. [DCN's default]"
+        ),
     ] = None,
     t_update: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time between updates of p_ref. [DCN's default]")

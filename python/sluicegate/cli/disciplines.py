@@ -17,7 +17,7 @@ def disciplines(
     name: Annotated[str | None, typer.Argument(metavar="[DISCIPLINE]", help="Explain this discipline.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the queue disciplines, or explain one: rule, parameters, sources, tc line."""
+    """List the queue disciplines, or explain one: rule, parameters, literature, tc line."""
     from ..declarations import declarations
 
     known: list[dict[str, Any]] = declarations()["disciplines"]

@@ -81,15 +81,16 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="With --suite envelope: the longest delay that your own discipline promises, 20 ms, or its "
-            "target, 5 ms target: at most twice as much. [400 ms]",
+            help="With --suite envelope: the delay that your own discipline promises: an upper bound, such as "
+            "20 ms, or a target, such as 5 ms target, which allows twice that delay. [400 ms]",
         ),
     ] = None,
     move: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY[=VALUE,...]",
-            help="With --suite envelope: vary only this parameter, over these values. [all, halved and doubled]",
+            help="With --suite envelope: vary only this parameter, over these values. "
+            "[each parameter, halved and doubled]",
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
@@ -102,7 +103,8 @@ def evaluate(
     The report begins with an overview that includes the references: drop_tail and fq_codel, or reno and cubic. For each
     scenario it has metrics with intervals over seeds, ellipses of delay and goodput, and distributions. It lists what
     the RFC asks for, and how much of it the suite does. With --suite envelope the report instead shows at which rates,
-    numbers of flows and round trips each discipline keeps its promise, and how its parameters change that.
+    numbers of flows and round trips each discipline keeps the queueing delay that it promises, and how its
+    parameters change that.
 
     The folder of -o keeps completed runs; the same command does not repeat them. Exit code 1 when a result exceeds a
     bound in the file of --budget.

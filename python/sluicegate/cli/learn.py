@@ -46,13 +46,13 @@ def learn(
             "-o",
             "--out",
             metavar="FILE",
-            help="Write the scenario here, and files it needs next to it. [of measurements alone: standard output]",
+            help="Write the scenario here, and files it needs next to it. [with measurements only: standard output]",
         ),
     ] = None,
     inside: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PREFIX", help="Addresses at home. Repeatable. [private ones, or the host in every connection]"
+            metavar="PREFIX", help="Home addresses. Repeatable. [private ones, or the host in all connections]"
         ),
     ] = None,
     on_jump: Annotated[
@@ -93,9 +93,9 @@ def learn(
 ) -> None:
     """Learn rate, framing, buffer, discipline, base round trips and traffic of a link; write them as a scenario.
 
-    Unlike in a replay, the scenario's senders react. Payload is not kept. Values that captures do not determine are
-    printed with their range. Measurements give rates, round trips and buffer of an access line; its users are then
-    those of `new home`.
+    Unlike in a replay, the scenario's senders react to drops, marks and delay. Payload is not kept. Values that
+    captures do not determine are printed with their range. Measurements give rates, round trips and buffer of an access
+    line; its users are then those of `new home`.
     """
     from ..experiments.disciplines import choices
     from ..io import staged_file
@@ -112,16 +112,16 @@ def learn(
     if captures:
         loads = {"--rtt-down": rtt_down, "--rtt-up": rtt_up, "--ping-down": ping_down, "--ping-up": ping_up}
         if name := next((name for name, given in loads.items() if given is not None), None):
-            raise Refusal(f"{name} is of measurements alone: leave it out, captures tell what waits in the queue")
+            raise Refusal(f"{name} is only for measurements: leave it out; captures show what waits in the queue")
     measured = by_hand({DOWN: down, UP: up, RTT: rtt, QUEUE_DOWN: rtt_down, QUEUE_UP: rtt_up}, texts, logs)
     if not captures and not measured.readings and not measured.shapers:
         raise Refusal("name captures or results of measurements, or give --down and --up")
     if captures and access is not None:
-        raise Refusal("--access is of measurements alone: leave it out, captures tell the framing")
+        raise Refusal("--access is only for measurements: leave it out; captures show the framing")
     if not captures:
         for name, asked in {"--check": check, "--report": report, "--inside": inside}.items():
             if asked:
-                raise Refusal(f"{name} is of captures: leave it out")
+                raise Refusal(f"{name} is only for captures: leave it out")
         told = from_measurements(measured, access=access or "docsis")
         check_scenario(told.text)
         if out is None:

@@ -101,7 +101,9 @@ def new(
                 # What was measured has the grants in it; and under load the way without.
                 least = f"{ACCESS[kind].grants_ms / 2:g} ms" if ACCESS[kind].grants_ms else ""
                 above = (
-                    (f"what pings of {kind} wait for", least) if key == RTT else ("the one without load", given[RTT])
+                    (f"the wait for a grant ({kind})", least)
+                    if key == RTT
+                    else ("the round trip without load", given[RTT])
                 )
                 answer = typer.prompt(
                     f"{question}, in ms", default=UNKNOWN, err=True,
@@ -138,7 +140,7 @@ def new(
         Path(target).write_text(done.text, "utf-8")
     print(
         f"{out}: written; its rates come from speed tests, which seldom reach the contract's rates\n"
-        + "it is taken for a cable line, docsis: --access names another kind\n" * (access is None)
+        + "the line is assumed to be a cable line, docsis; choose another kind with --access\n" * (access is None)
         + f"next: sluicegate run {out}; sluicegate recommend {out} --deployable openwrt --wan NAME\n"
         "NAME: the router's interface to the internet; `ip route get 9.9.9.9` on the router prints it after dev. "
         "Without OpenWrt: --deployable linux"

@@ -228,7 +228,7 @@ def announce(
         ran = jobs or cores()
         least = max(total / ran, traps.seconds(resolved))  # one run is not divided
         print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs take about {duration_text(least)} on {ran} "
-              "idle cores; more for the rates of shapers, and where disciplines are close",
+              "idle cores; finding the rates of shapers and separating close disciplines takes longer",
               file=sys.stderr)  # fmt: skip
 
 
@@ -255,7 +255,8 @@ def print_recommendation(
             "goals, assumed because you state none:" if done.assumed else "goals:",
             *(f"  {number}  {goal.text}" for number, goal in enumerate(done.goals, 1)),
             *(f"  {line}" for line in meanings(done)),
-            *([f"tied disciplines are ordered by: {', '.join(done.among_equals)}"]
+            *([f"ties are broken in this order (least: lower is better; within: such differences are ties): "
+                f"{', '.join(done.among_equals)}"]
               if done.among_equals != [LESS_STATE] else []),
         ])  # fmt: skip
     print_lines(f"  {note}" for note in done.notes if whole or not note.endswith(WANTED))
@@ -287,7 +288,7 @@ def below_tables(
     if any(done.goals[number].bound is not None for number in told):
         yield "yes: the goal is kept; no: it is not; ?: the interval contains the bound"
     if everything and done.line is not None and done.line.shapers:
-        yield "all of them were simulated with shapers; today's line, under responsiveness, without"
+        yield "all disciplines were simulated with shapers; the line of today, under responsiveness, was not"
     if hidden := len(done.ranking) - len(shown):
         yield f"{hidden} more rank lower; --all shows them"
     if len(done.left_out) > FEW and not everything and whole:
@@ -430,8 +431,9 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
 
     if done.access is None and REVERSE in done.comparison.summary["scenario"]["network"]:
         system = {"freebsd": " --freebsd", "linux-bpf": " --bpf"}.get(done.system or "", "")
-        print("no commands, for the line has two directions: --wan NAME gives those of both, on Linux; "
-              f"`sluicegate tc {file}{system}` with --link bottleneck or --link reverse those of one")  # fmt: skip
+        print("no commands, because the line has two directions: --wan NAME prints the commands for both, on "
+              f"Linux; `sluicegate tc {file}{system}` with --link bottleneck or --link reverse prints those for "
+              "one")  # fmt: skip
         return
     named = NAMED[done.system or "linux"]
     failed = []

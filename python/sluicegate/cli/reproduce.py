@@ -22,7 +22,9 @@ def reproduce(
         Path | None,
         typer.Option("-o", "--out", metavar="FOLDER", help="Keep each run and write the report here. [out/PAPER]"),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, or more seeds.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs as long as the paper's, or with more seeds, depending on the paper.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs with one seed for a first look; verdicts are not checked.")
     ] = False,

@@ -42,8 +42,8 @@ def shell(
     queue: real_packets.Queue = None,
     down: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Values for packets to COMMAND only: rate, delay, jitter, loss, "
-                     "trace and the other keys of network.reverse; queue; and for single packets by number "
+        typer.Option(metavar="KEY=VALUE,...", help="Values for packets to COMMAND only: queue, rate, delay, jitter, "
+                     "loss, trace and the other keys of network.reverse. For single packets, by their number: "
                      "drop=5+8-10, mark=5, late=7:30 ms, behind=7:3."),
     ] = None,
     up: Annotated[

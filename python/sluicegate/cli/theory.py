@@ -62,7 +62,9 @@ def theory_choke(
     min_rto: Annotated[str, typer.Option(metavar="TIME", help="For padhye: the shortest timeout.")] = "200 ms",
     uniform: Annotated[
         bool,
-        typer.Option("--uniform", help="Congestion drops spaced as the simulator does: probability 2p/(1 + p), not p."),
+        typer.Option(
+            "--uniform", help="Space congestion drops as the simulator does: with probability 2p/(1 + p), not p."
+        ),
     ] = False,
     points: Annotated[int, typer.Option(metavar="N", help="Number of points of a range.")] = 50,
     out: Annotated[

@@ -38,8 +38,9 @@ class Aqm(ABC):
     """A queue discipline written in Python; the methods are those of the Rust trait `Discipline`.
 
     The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of the
-    run. At equal times `wake` comes first, then departures, then arrivals; no call may leave a wake-up that is already
-    due. Each packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly once.
+    run. At equal times `wake` comes first, then departures, then arrivals; after each call `next_wakeup` must be later
+    than that call. Each packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly
+    once.
     Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing outside the queue.
 
     Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` works.
@@ -238,8 +239,8 @@ def another_file(found: str | None, wanted: str | None) -> str:
     """What to say of a file that is not the one that a run was asked for with; both by their SHA-256."""
     here, there = (digest[:12] if digest else "none" for digest in (found, wanted))
     return (
-        f"its SHA-256 is {here}, but the run was requested with a file whose SHA-256 is {there}: the file has changed, "
-        "or the machines have different files"
+        f"its SHA-256 is {here} here, but {there} where the run was requested: the file has changed, or differs "
+        "between the machines"
     )
 
 

@@ -24,7 +24,7 @@ class Endpoint(ABC):
 
     Subclassing is for type checkers and editors: any object with the four methods works.
 
-    >>> class Probe(sg.Endpoint):  # Sends a datagram every 100 ms; the other end, one more, does so too
+    >>> class Probe(sg.Endpoint):  # Sends a datagram every 100 ms; both ends are such probes
     ...     def __init__(self):
     ...         self.next_ns = self.sent_ns = 0
     ...

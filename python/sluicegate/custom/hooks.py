@@ -1,4 +1,4 @@
-"""The methods of users' disciplines and ends that the core calls: found by name, and refused where they cannot be."""
+"""The methods of users' disciplines and ends that the core calls: found by name, refused if they do not fit."""
 
 from __future__ import annotations
 

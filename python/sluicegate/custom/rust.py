@@ -1,13 +1,13 @@
-"""What is one's own in Rust: congestion controls and ends of flows, compiled into a program that runs scenarios.
+"""Users' code in Rust: congestion controls and ends of flows, compiled into a program that runs scenarios.
 
     mine.rs:MyControl      a type with `pub fn new(host: &Host) -> MyControl` and the trait `CongestionControl`
     mine.rs:my_transport   a function without arguments that gives an `EndpointPair`
     quinn:cubic            other people's transports, of `crates/adapters`: see `ADAPTED`
 
-`program` writes a small Cargo project around the files, which depends on the crates of the checkout, and builds it in a folder of
-the user's cache. The program is `Own` of `crates/lab`: it gets a scenario on standard input, and tells what became of it on standard
-output. Built once, it is known by the digests of the files and of the crates.
-"""  # noqa: E501
+`program` writes a small Cargo project around the files, which depends on the crates of the checkout, and builds it in a
+folder of the user's cache. The program is `Own` of `crates/lab`: it gets a scenario on standard input, and writes the
+results to standard output. It is built once, and found again by the digests of the files and of the crates.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +187,9 @@ def program(names: Names) -> Program:
     cargo = shutil.which("cargo")
     if cargo is None:
         least = "1.91" if any(part.path is None for part in parts.values()) else "1.85"
-        raise ScenarioError(f"is compiled, and there is no cargo: install Rust {least} or newer, see https://rustup.rs")
+        raise ScenarioError(
+            f"must be compiled, but cargo is not installed: install Rust {least} or newer, see https://rustup.rs"
+        )
     project = folder() / called
     (project / "src").mkdir(parents=True, exist_ok=True)
     for path, module in modules.items():
@@ -279,7 +281,7 @@ def source() -> tuple[Path, str]:
             digest.update(f"{path.relative_to(where)} {len(own)} ".encode() + own)
     except (OSError, KeyError, tomllib.TOMLDecodeError):
         raise ScenarioError(
-            f"is compiled with Sluicegate's crates, and {where} is no checkout of them: set {SOURCE} to one"
+            f"is compiled with Sluicegate's crates, but {where} is no checkout of Sluicegate: set {SOURCE} to one"
         ) from None
     if found != version():
         raise ScenarioError(

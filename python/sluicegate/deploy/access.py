@@ -1,8 +1,8 @@
 """An access line as a pair of shapers: what leaves a router towards the network, and what comes in.
 
 Only what leaves by an interface can be queued there. The upload leaves by the interface to the network (`wan`). The
-download has come by the slow link already: it is held back behind it, where it leaves towards the home (`lan`), or,
-without such an interface, in an `ifb` device that all passes that comes in by `wan`.
+download has crossed the slow link already. It is held back behind that link, where it leaves towards the home (`lan`),
+or, without such an interface, in an `ifb` device through which all passes that comes in by `wan`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The lines for `tc` in the files that configure routers: systemd-networkd, NixOS, OpenWrt's SQM, NetworkManager,
 and a unit of systemd.
 
-Each is a translation of the lines (`linux`, `access`), so that what they say stands in one place. Where a file has no
-word for something a remark says so; where it has none for the discipline it is refused.
+Each is a translation of the lines (`linux`, `access`), so their content is decided in one place. If a file format has
+no word for a value, a remark says so; if it has none for the discipline, the discipline is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lines for Linux: `tc` commands that make an interface's queue the discipline of a scenario.
 
-Above the discipline stands a shaper, because a queue forms where the rate is: htb with the link's rate, or cake's own.
-Numbers are those that tc reads (iproute2, tc/q_*.c) and the kernel uses (net/sched/sch_*.c); what either rounds,
-fixes or leaves out is a remark.
+Above the discipline stands a shaper, because a queue forms where the rate is limited: htb with the link's rate, or
+cake's own. Numbers are those that tc reads (iproute2, tc/q_*.c) and the kernel uses (net/sched/sch_*.c); what either
+rounds, fixes or leaves out is a remark.
 """
 
 from __future__ import annotations

@@ -153,8 +153,8 @@ def find_link(resolved: Mapping[str, Any], name: str | None, part: float = 1.0) 
             ways = " or ".join(
                 f"--link {each.name} ({rate_text(each.rate_bps, whole=True)})" for each in known.values()
             )
-            raise Undeployable(f"two directions: --wan NAME prints the commands of both, for the interface to the "
-                               f"internet; `sluicegate tc` with {ways} those of one")  # fmt: skip
+            raise Undeployable(f"two directions: --wan NAME, the interface to the internet, prints the commands for "
+                               f"both; `sluicegate tc` with {ways} prints those for one")  # fmt: skip
         if "links" in resolved["network"] and len(known) > 1:
             raise Undeployable(f"several links are managed by [queue]: {names}; name one with --link")
         name = next(iter(known))

@@ -58,11 +58,11 @@ ACCESS = {
         framed=33 * 53, nearest_ms=5,
     ),
     "docsis": Kind(
-        "a cable line", "20 ms", (('framing = "docsis"', "18 bytes around each packet, frames of 64 at the least"),),
+        "a cable line", "20 ms", (('framing = "docsis"', "18 bytes around each packet, frames of at least 64"),),
         6, "upstream packets wait for grants, which come every 2 to 6 ms", framed=1518, nearest_ms=3,
     ),
     "fibre": Kind(
-        "a fibre line", "10 ms", (('framing = "ethernet"', "38 bytes around each packet, frames of 84 at the least"),),
+        "a fibre line", "10 ms", (('framing = "ethernet"', "38 bytes around each packet, frames of at least 84"),),
         1, "grants of a passive optical network come several times in a millisecond or two",
         framed=1538,
     ),
@@ -164,8 +164,8 @@ def access_line(
 
     `down`, `up`: the rates of the line, such as "100 Mbit/s". With "lte" the download's rate follows a trace, and
     `down` is its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
-    (default: typical of the kind); it becomes the scenario's median. `access`: vdsl (dsl), adsl, docsis (cable), fibre,
-    lte or satellite.
+    (default: typical of the kind); the scenario's median round trip without load is then the same. `access`: vdsl
+    (dsl), adsl, docsis (cable), fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs. `buffer_ms`: the size of the modem's buffer, if measured (default:
     250, or ten packets); `buffer_up_ms`: that of the upload, where it differs. `reasons`: what the comments on `down`,
@@ -194,8 +194,8 @@ def access_line(
     wait_ms = kind.grants_ms / 2
     delay_ms = (quantity("rtt", rtt, "network.delay") / 1e6 - wait_ms) / 2
     if delay_ms < 0:
-        raise ScenarioError(f"rtt = {rtt}: must be at least {wait_ms:g} ms, what pings of {access} "
-                            "wait for grants at the median; measure it again, or name another access")  # fmt: skip
+        raise ScenarioError(f"rtt = {rtt}: must be at least {wait_ms:g} ms, the median time that a ping "
+                            f"waits for a grant ({access}); measure it again, or name another access")  # fmt: skip
     slow = min(up_bps, down_bps)
     video = calls * VIDEO_BPS <= slow / 2
     sums = [_count(users, "person", "people"), _count(calls, "call"), _count(games, "game"), _count(uploads, "upload")]
@@ -240,7 +240,7 @@ def access_line(
     if uploads:
         own = [
             (f"count = {uploads}", "at a time"),
-            ("host = 1", "connections of one device, which has one share of CAKE"),
+            ("host = 1", "connections of one device, which gets one share with CAKE"),
         ]
         parts.append(_flows("uploads", "tcp", "a backup, photographs", [*own, REVERSE]))
     if calls:
@@ -253,7 +253,7 @@ def access_line(
             (f'packet_size = "{length} B"', size),
         ]
         parts.append(_flows("calls down", "udp", "what the others say", call))
-        here = "what is said here; class = 34 where programs mark it AF41, which CAKE honours with diffserv4"
+        here = "what is said here; add class = 34 if programs mark it AF41, which CAKE with diffserv4 honours"
         parts.append(_flows("calls up", "udp", here, [*call, REVERSE]))
     if games:
         game = [(f"count = {games}", "at a time"), ('rate = "100 kbit/s"', "the state of the game, 60 times a second")]

@@ -30,7 +30,7 @@ class FairShareDesign(Design):
         flows: The number of flows for the gains: in DCN's HB, or in AFD's shadow buffer.
         gain_margin: The factor by which the number of flows may grow before the loop becomes unstable.
         phase_margin: Of the loop, in degrees.
-        half_s: The time in seconds after which half of a queue error that lasted two updates is gone.
+        half_s: The time in seconds in which the loop removes half of a queue error that has lasted two updates.
 
     >>> design = sg.design_dcn(flows=200)
     >>> print(f"{design.gain_margin:.1f} times as many flows; {design.phase_margin:.0f} degrees")
@@ -72,8 +72,8 @@ def design_dcn(
     """Choose DCN's gains a and b for a number of high-bandwidth flows.
 
     `flows`: in HB at once. `q_ref`: the queue length to hold, in packets. `t_dec`: the time in which a flow sends p_ref
-    packets at its fair share. `t_update`: from one update of p_ref to the next. `gain`: the share of a sudden queue
-    error that one update removes before the next one. If one of these is left out, it is DCN's default for a link of up
+    packets at its fair share. `t_update`: from one update of p_ref to the next. `gain`: the fraction of a sudden
+    queue error that is gone one update later. If one of these is left out, it is DCN's default for a link of up
     to 100 Mbit/s. `ecn`: mark ECN-capable packets, and drop the others.
 
     If a scenario leaves a and b out, they follow the flows in HB. Raises `ScenarioError` when a value is wrong.
@@ -119,8 +119,8 @@ def design_afd(
 
     `rate`: of the link. `flows`: in the shadow buffer at once, at most `b`. `q_ref`: the queue length to hold, in
     packets. `packet_size`: of a typical packet. `b`: packets in the shadow buffer (default: AFD's own for the link).
-    `w`: samples of the queue per second. `gain`: the share of a sudden queue error that one sample removes before the
-    next one. If `q_ref`, `w` or `gain` is left out, it is AFD's default. `ecn`: mark ECN-capable packets, and drop the
+    `w`: samples of the queue per second. `gain`: the fraction of a sudden queue error that is gone one sample later.
+    If `q_ref`, `w` or `gain` is left out, it is AFD's default. `ecn`: mark ECN-capable packets, and drop the
     others.
 
     If a scenario leaves alpha and beta out, they follow the flows in the buffer and the arrivals. Raises

@@ -1,6 +1,6 @@
 """Parameters for PI: the controller's gains for a link and its load (Hollot, Misra, Towsley & Gong 2001).
 
-The formula is the core's (`Gains::of` in crates/aqm/src/pi); here are the questions and the answers around it.
+The formula is the core's (`Gains::of` in crates/aqm/src/pi); this module has its arguments, checks and results.
 """
 
 from __future__ import annotations

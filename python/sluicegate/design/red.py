@@ -240,8 +240,9 @@ class _Designer:
         packets = arrivals_of(w_q)
         trips = packets / trip
         why = (
-            f"a burst of {self.burst} packets leaves the average at {after:.3g}; it follows within {_count(packets)} "
-            f"packets, {duration(packets / self.per_second)} or {trips:.3g} round trips, queueing included"
+            f"a burst of {self.burst} packets leaves the average at {after:.3g}; the average follows within "
+            f"{_count(packets)} packets, {duration(packets / self.per_second)} or {trips:.3g} round trips, "
+            "queueing included"
         )
         allowed = f"the burst leaves the average below min_th = {min_th}"
         if highest == 1:
@@ -250,7 +251,13 @@ class _Designer:
             Rule("w_q", "=", w_q, why, "Secs. VI-A, VI-B"),
             Rule("w_q", "≤" if highest == 1 else "<", highest, allowed, "Sec. VI-A, eq. (3)"),
             Rule("w_q", "≤", steady, "the average does not oscillate", "Sec. VII; Hollot et al. 2001"),
-            Rule("w_q", "≥", slowest, f"it follows within {MOST_ROUND_TRIPS} round trips", "Sec. III; 10: chosen here"),
+            Rule(
+                "w_q",
+                "≥",
+                slowest,
+                f"the average follows within {MOST_ROUND_TRIPS} round trips",
+                "Sec. III; 10: chosen here",
+            ),
         ]
         if w_q < slowest * 0.99:
             self.warn_of_slowness(min_th, highest < steady, trips, slowest)

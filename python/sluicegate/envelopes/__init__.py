@@ -1,7 +1,7 @@
 """Envelopes: the links and loads on which a discipline does what it promises (`evaluate --suite envelope`).
 
-Those of all disciplines with their defaults are kept in `kept.json`, which `tools/envelope_page.py` writes; those of a
-person's own are read from what the suite wrote.
+Those of all disciplines with their defaults are kept in `kept.json`, which `tools/envelope_page.py` writes; a
+user's own envelopes are read from the files that the suite wrote.
 """
 
 from __future__ import annotations

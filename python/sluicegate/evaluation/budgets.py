@@ -3,7 +3,7 @@
     [[budget]]
     scenario = "random-loss"
     point = "1 %"                  # without: at each point
-    controller = "mine"            # without: of all that are not references; `discipline` in the suite of these
+    controller = "mine"            # without: all but the references; for a suite of disciplines the key is `discipline`
     of = "under test"              # a group of flows, a phase, or a link
     metric = "goodput_bps"         # a column of the table `runs`
     at_least = "5 Mbit/s"          # or at_most; in the unit in which the report shows the metric

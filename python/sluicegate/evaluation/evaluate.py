@@ -54,25 +54,25 @@ def evaluate(
     """Run a suite on disciplines, or on congestion controls.
 
     `suite`: "rfc7928", for disciplines, or "congestion-control". `disciplines`: a text, objects, classes or factories
-    of your own, as for `compare`; or "all" bundled ones that need no classes. For the other suite: congestion controls,
-    "bbr3,cubic:initial_window=20,mine.rs:MyControl", functions that make ends of flows, as for `Endpoints`, or "all" of
-    Linux's hosts. `alone`: leave out the references, `drop_tail` and `fq_codel`, or `reno` and `cubic`. `quick`: fewer
-    seeds and shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the
-    beginning of one, such as "8"; the report is then report-<these>.html. The following arguments change the suite's
-    scenarios; summary and report then say that these are not the suite's own results. `duration` is that of each run,
-    of which `warmup` is not measured (default: the same share as in the suite). `sets` are overrides as for `simulate`:
-    of flows ("flows.*.profile" for all that have the key, "flows.0.window" by number in each scenario), of the queue
-    (at each queue under test; values given with a discipline take precedence), and of run.duration, run.warmup and
-    run.sample. Networks cannot change, because buffers and targets follow from them. `settings`: use these, whatever
-    `quick` says. `begin` is called after all checks, before anything runs. `jobs`, `executor`, `cluster` and `progress`
-    as for `compare`; in a script with your own class, put the call below `if __name__ == "__main__":`, as there. `out`:
-    a folder that keeps each run as soon as it ends, and finally gets report.html, figures, tables and summary.json.
-    Kept runs are not repeated.
+    of your own, as for `compare`; or "all" bundled ones that hold no classes of traffic. For the other suite:
+    congestion controls, "bbr3,cubic:initial_window=20,mine.rs:MyControl", functions that make ends of flows, as for
+    `Endpoints`, or "all" of Linux's hosts. `alone`: leave out the references, `drop_tail` and `fq_codel`, or `reno` and
+    `cubic`. `quick`: fewer seeds and shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios
+    by id, section or the beginning of one, such as "8"; the report is then report-<these>.html. The following arguments
+    change the suite's scenarios; summary and report then say that these are not the suite's own results. `duration` is
+    that of each run, of which `warmup` is not measured (default: the same share as in the suite). `sets` are overrides
+    as for `simulate`: of flows ("flows.*.profile" for all that have the key, "flows.0.window" by number in each
+    scenario), of the queue (at each queue under test; values given with a discipline take precedence), and of
+    run.duration, run.warmup and run.sample. Networks cannot change, because buffers and targets follow from them.
+    `settings`: use these, whatever `quick` says. `begin` is called after all checks, before anything runs. `jobs`,
+    `executor`, `cluster` and `progress` as for `compare`; in a script with your own class, put the call below
+    `if __name__ == "__main__":`, as there. `out`: a folder that keeps each run as soon as it ends, and finally gets
+    report.html, figures, tables and summary.json. Kept runs are not repeated.
 
-    Raises `ScenarioError`, which is a ValueError, for a missing or unknown discipline, or one with classes, for a wrong
-    override, and for less than one seed or job; `UnknownName` for a suite or scenario; TypeError for an object that is
-    not a discipline; OSError when `out` cannot be written; and any exception of a discipline in Python.
-    KeyboardInterrupt ends the work; `out` keeps completed runs.
+    Raises `ScenarioError`, which is a ValueError, for a missing or unknown discipline, or one that holds classes of
+    traffic, for a wrong override, and for less than one seed or job; `UnknownName` for a suite or scenario; TypeError
+    for an object that is not a discipline; OSError when `out` cannot be written; and any exception of a discipline in
+    Python. KeyboardInterrupt ends the work; `out` keeps completed runs.
 
     >>> done = sg.evaluate("choke", only=["8.2.2"], quick=True, seeds=1, duration="2 s")
     >>> done.labels

@@ -3,9 +3,9 @@
     Scenario("friendly", "5.1.1", "One TCP-friendly transfer", "Two sentences.",
              lambda settings: {"NewReno": bulk()}, (Number("NewReno", "goodput_bps"),))
 
-Every discipline of a comparison meets the same text; what changes is the override that names it. Disciplines get their
-default values, but all of them the buffer and, if their targets are lengths of the queue, the target of the scenario's
-`Workload`, as in `sluicegate reproduce disciplines`. What is said with a discipline's name wins.
+Every discipline of a comparison runs in the same scenario text; what changes is the override that names it. Disciplines
+get their default values. But all of them get the buffer of the scenario's `Workload`, and its target if their own
+targets are lengths of the queue, as in `sluicegate reproduce disciplines`. What is said with a discipline's name wins.
 """
 
 from __future__ import annotations

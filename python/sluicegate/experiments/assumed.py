@@ -61,11 +61,13 @@ def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
             if told := " and ".join(dict.fromkeys(filter(None, talks))):
                 more = ""
                 if above:
-                    more = f"; it sends more than its fair share of {_shares(traffic, groups)}, and queues for "
-                    more += "each flow drop the rest"
+                    more = f"; it sends more than its fair share of {_shares(traffic, groups)}, and disciplines with a "
+                    more += "queue for each flow drop the rest"
                     if not any(group.flow.get("class") or group.flow.get("host") for group in groups):
-                        more += ", unless keys host or class (its DSCP) tell them who sends it: of CAKE 46 (EF) with "
-                        more += "its default, 34 (AF41) with diffserv4"
+                        more += (
+                            ", unless the keys host or class (its DSCP) tell them who sends it; for CAKE, set class to "
+                        )
+                        more += "46 (EF) with its default, to 34 (AF41) with diffserv4"
                 wants = "little loss and delay are assumed to be wanted"
                 talk.setdefault(f"taken for a call or a game by {told}: {wants}{more}", []).append(name)
             base = max(group.path.rtt.typical_ns for group in groups) / 2

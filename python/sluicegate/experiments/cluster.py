@@ -1,6 +1,6 @@
 """A Dask cluster as an executor of runs, from its scheduler's address.
 
-Dask does again what was under way on a worker that is lost. The package `distributed` is only needed here.
+If a worker is lost, Dask repeats the runs that were in progress on it. The package `distributed` is only needed here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Disciplines side by side: the same traffic for every seed, means with intervals, and differences with theirs.
 
 Two disciplines meet the same random streams when the seed is the same, so runs are paired by seed: the interval of a
-difference is that of the differences seed by seed, which is the narrower the more of their luck both share. All
+difference is that of the differences seed by seed. It is narrower, the more of the randomness both share. All
 intervals are Student's at 95 % (`stats`).
 
 Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted.
@@ -399,7 +399,9 @@ def compare(
     resolved = {label: each.resolved for label, each in read.items()}
     groups = next(iter(resolved.values()))["flows"]
     if (taken := clash([flow["name"] for flow in groups])) is not None:
-        raise _core.ScenarioError(f"{name}: a group called {taken!r} has columns of the link's: give it another name")
+        raise _core.ScenarioError(
+            f"{name}: the columns of a group called {taken!r} have the names of the link's: give it another name"
+        )
     # One run of each is drawn over time, unless the scenario keeps no series.
     drawn = min(numbers) if all(each["run"]["series"] for each in resolved.values()) else None
     series = {seed: (("run.series", "true" if seed == drawn else "false"),) for seed in numbers}

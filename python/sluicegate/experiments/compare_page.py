@@ -56,9 +56,9 @@ def lead(done: Comparison, parts: Sequence[Section]) -> list[str]:
 
 
 def more(summary: Mapping[str, Any]) -> str:
-    """Which disciplines have how many seeds, where some have more than the others; begins with a comma."""
+    """Which disciplines have how many seeds, where some have more than the others; in brackets after a space."""
     found = summary.get("further_seeds", {})
-    return f", {len(summary['seeds']) + max(map(len, found.values()))} seeds of {', '.join(found)}" if found else ""
+    return f" ({len(summary['seeds']) + max(map(len, found.values()))} for {', '.join(found)})" if found else ""
 
 
 def notes(done: Comparison) -> list[str]:
@@ -81,7 +81,8 @@ def sections(done: Comparison) -> list[Section]:
         *real(done),
         Section("groups", "Groups of flows", figure=figures.groups(done),
                 tables=[(name, _group(done, name)) for name in done.groups]),
-        Section("delays", "Delays of all packets", "Share of a group's packets, all seeds, delivered within a time.",
+        Section("delays", "Delays of all packets",
+                "Share of a group's delivered packets that took at most a given time, over all seeds.",
                 figure=figures.delays(done)),
         Section("all-flows", "All flows", "Jain's index is 1 where all flows get the same.",
                 figure=figures.throughput(done),

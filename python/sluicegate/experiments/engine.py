@@ -3,7 +3,7 @@
 What was run is kept under a key made of all that it depends on (`job`), in a store on disk or in memory, and is not run
 again. The unit of work is one call of `work(job)`; jobs and answers are picklable, so any `concurrent.futures.Executor`
 will do, a Dask cluster's (`cluster`) included. By default threads share the process, since the core releases the GIL
-while it runs. A discipline written in Python needs it, so that processes take their place.
+while it runs. A discipline written in Python needs the GIL, so processes take the place of threads.
 """
 
 from __future__ import annotations

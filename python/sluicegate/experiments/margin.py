@@ -1,11 +1,12 @@
 """How far below a line's rate its shapers must stay, so that the queue is in them and not in the modem, by simulation.
 
-Both directions get a shaper with a part of the line's rate, in front of what the modem holds; for each the largest part
-at which the modem delays 99 % of its packets by little is looked for. A shaper for the download stands behind the slow
-link: what comes in at once has waited there already, and only senders that slow down keep that queue short.
+Both directions get a shaper with a part of the line's rate, in front of what the modem holds; for each the module looks
+for the largest part at which the modem delays 99 % of its packets by little. A shaper for the download stands behind
+the slow link: what comes in at once has waited there already, and only senders that slow down keep that queue short.
 
 The rate in a file is an estimate: speed tests of an hour and of the evening differ. So shapers get `access.MARGIN` less
-than the largest part, which is what `tc` takes of any line, and a line that is slower by as much keeps its queue short.
+than the largest part, the margin that `tc` takes by default, and a line that is slower by as much keeps its queue
+short.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ MOST_SEEDS = 5
 """How many seeds are enough: a queue that is in the modem is there in each run. Those of `recommend` unless told."""
 
 RADIO = (
-    "packets are lost in bursts on {}, as on radio: there the rate varies, too, which the scenario does not have, so "
-    "no fixed margin always works"
+    "packets are lost in bursts on {}, as on radio links. The rate of such links also varies, but the scenario's is "
+    "fixed, so no fixed margin always works"
 )
 """Of lines whose rate is not known to vary: the sentence, with their names."""
 

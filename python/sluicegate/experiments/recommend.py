@@ -1,9 +1,9 @@
 """Which discipline, with which parameters, for a given link and traffic: all that fit, ranked by stated goals.
 
 Every discipline that a person's constraints leave is run on the scenario (`compare`: the same traffic for every seed).
-Those that miss the fewest goals come first, and of them those of which the intervals leave the fewest open; among
-equals the goals count in the order in which they were stated, then the delay of the groups that no goal is about, then
-less state (`ranking`).
+Those that miss the fewest goals come first, and among these, those with the fewest goals that the intervals leave
+undecided; among equals the goals count in the order in which they were stated, then the delay of the groups that no
+goal is about, then less state (`ranking`).
 
 A value that the scenario's [queue] states is kept. Of what it leaves out, disciplines made for any link keep their
 defaults (`UNTUNED`) unless a trap asks for another value here (`traps.targets`); the others get one buffer and one

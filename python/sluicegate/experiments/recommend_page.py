@@ -38,8 +38,9 @@ def page(
     stated = "Goals, assumed because you state none" if assumed else "Goals"
     first = Section(
         "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
-        f"contains the bound. Among equals: {', '.join(among_equals)}. Disciplines that are equal in all of it share a "
-        "rank. Behind by: why a discipline ranks below the one before. Remembers: what a discipline keeps about flows.",
+        f"contains the bound. Ties are broken in this order: {', '.join(among_equals)}. Disciplines that are equal "
+        "in all of these share a rank. Behind by: why a discipline ranks below the one before. Remembers: what a "
+        "discipline keeps about flows.",
         tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip

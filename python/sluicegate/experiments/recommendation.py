@@ -155,10 +155,11 @@ class Recommendation(ResultObject):
         return [each.label for each in self.ranking if each.rank == 1]
 
     def recommended(self) -> list[str]:
-        """The labels of the disciplines to deploy, the best first: those of rank 1. If `recommend` chose the margin of
-        the shapers, disciplines that leave the queue in the modem with this margin come last. If no other discipline of
-        rank 1 can be deployed, the next one in the ranking that can be deployed and keeps the queue out of the modem
-        comes before them."""
+        """The labels of the disciplines to deploy, the best first.
+
+        These are the disciplines of rank 1. If `recommend` chose the margin of the shapers, those that leave the queue
+        in the modem with this margin come last. If none of the others can be deployed, a discipline of a lower rank
+        precedes them: the first that can be deployed and keeps the queue out of the modem."""
         best = self.best()
         held = [label for label in best if self._held(label)]
         late = [label for label in best if label not in held]
@@ -168,8 +169,10 @@ class Recommendation(ResultObject):
         return [*held, *late]
 
     def misled(self) -> str | None:
-        """The first discipline of rank 1 that can be deployed, if all of these leave the queue in the modem with the
-        margin that was chosen with another discipline, or if no margin was found."""
+        """The first discipline of rank 1 that can be deployed, but leaves the queue in the modem; otherwise None.
+
+        None if any deployable discipline of rank 1 keeps the queue out of the modem with the chosen margin. If no
+        margin was found: None if the discipline with which it was sought is one of these."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:
@@ -207,7 +210,7 @@ class Recommendation(ResultObject):
             if self.deployable(label):
                 said = "" if self._held(label) else ": the queue is in the modem"
                 lines.append(
-                    f"  as deployed under {label}, 99 % of all packets (transfers' too) wait at most: "
+                    f"  with {label} deployed, 99 % of all packets (transfers included) wait at most: "
                     f"{tried.text(self.line.margin.little)}{said}"
                 )
         return lines
@@ -227,14 +230,14 @@ class Recommendation(ResultObject):
         return dict(self._tuned[label])
 
     def chosen_up(self, label: str) -> dict[str, str] | None:
-        """The same for the opposite direction, if they differ; empty if its defaults fit. None: they are the same."""
+        """The parameters chosen for the opposite direction: empty if the defaults fit; None if they equal `chosen`."""
         return self._tuned_up.get(label)
 
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
         """The commands that deploy a discipline as it was run: for both directions of an access line, unless `dev` is
         given, otherwise for the first link under study. `dev`, `system`: by default those given to `recommend`, else
-        Linux. Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, or for one `dev` of two
-        directions, and KeyError."""
+        Linux. Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, or if `dev` names one
+        interface for a line with two directions, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system in TC:
             found = access_line.lines(resolved, self.access)

@@ -140,9 +140,9 @@ class Simulation:
 
         `key` is named as an override names it: a parameter of the discipline under study ("queue.choke.candidates"), at
         all links that it manages; one of a udp, poisson or on_off source ("flows.1.rate"), from its next packet on; or
-        "queue.discipline". The value of that is a name, for which the scenario may have values; a discipline such as
-        `sluicegate.Red(max_p=0.1)`; or a class of your own. The new discipline is offered the queued packets in order,
-        and drops those that it refuses with the reason `reconfigured`.
+        "queue.discipline". Its value is the name of a discipline, with the parameters that the scenario has for it; or
+        a discipline such as `sluicegate.Red(max_p=0.1)`; or a class of your own. The new discipline is offered the
+        queued packets in order, and drops those that it refuses with the reason `reconfigured`.
 
         Raises `ScenarioError` when the key or the value is wrong, or cannot change; then nothing changes.
         """

@@ -265,7 +265,7 @@ def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
             why = (
                 f"no point has the discipline {of}, which alone reads queue.{of}; set queue.discipline = {of}"
                 if of in known()
-                else "what a discipline's own table says, such as queue.red.w_q, goes before queue.w_q"
+                else "values in a discipline's own table, such as queue.red.w_q, take precedence over queue.w_q"
             )
             raise _core.ScenarioError(f"over: {key}: its values make no difference; {why}")
 

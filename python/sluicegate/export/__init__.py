@@ -1,4 +1,4 @@
-"""Results in the forms of other programs: Flent's data files, qlog. What is named here is of a flow of a scenario."""
+"""Results in the forms of other programs: Flent's data files, qlog. This module finds the flow that a user names."""
 
 from __future__ import annotations
 

@@ -5,11 +5,11 @@
     web response p50 least
     web response p50 least within 10 % or 2 ms
 
-First the group, by its name, or a link by its, or nothing for all flows and the first link under study; then the
-quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had. What comes `within` a
-part of the best value, or an amount of it, the larger of the two, is as good as the best: `TOLERANCE` and `GRAIN`
-unless the goal says otherwise, and so among those that keep a bound. Amounts of a percentage are in points; `within
-0 %` tells apart all that intervals do.
+First comes the name of a group or of a link, or nothing for all flows and the first link under study; then the
+quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had. A value that differs
+from the best by no more than `within` allows is as good as the best. It allows a part of the best value or an amount,
+whichever is larger: `TOLERANCE` and `GRAIN` unless the goal says otherwise; a bound always uses these. Amounts of a
+percentage are in points; with `within 0 %` all values differ that the intervals tell apart.
 
 | quantity | of |
 |---|---|
@@ -163,7 +163,7 @@ def _goal(text: str, about: Known) -> Goal:
     bound = re.fullmatch(rf"(.+?) ({'|'.join(map(re.escape, sorted(SENSES, key=len, reverse=True)))}) (.+)", rest)
     if bound is None and extreme is None:
         if group is not None and rest not in OF_GROUPS:
-            raise error(f"says no quantity of {group}: one of {', '.join(OF_GROUPS)}")
+            raise error(f"names no quantity of {group}: use one of {', '.join(OF_GROUPS)}")
         raise error('must be a quantity and a bound, such as "voip p99 below 30 ms" or "web response p50 least"')
     if bound is not None and re.search(r"(^| )within ", bound[3]):
         raise error('a bound has no tolerance of its own: only least and most are "within" something')
@@ -255,7 +255,7 @@ def _bound(text: str, unit: str, metric: Metric, rate: float, error: Error) -> f
     if unit == "%":
         found = re.fullmatch(rf"({NUMBER}) ?%", text)
         if found is None or not 0 <= float(found[1]) <= 100:
-            raise error(f"{text!r} must be a part of 100, such as 95 %")
+            raise error(f"{text!r} must be a percentage, such as 95 %")
         return float(found[1]) / 100 * (rate if metric.unit == "bit/s" else 1)
     if not unit:
         if re.fullmatch(NUMBER, text) is None:

@@ -89,7 +89,7 @@ def discipline(passage: Passage) -> Told:
     else:
         evidence.append("packets left in the order in which they came: one queue")
         if not one:
-            evidence[-1] += ", or hardly two flows that waited at a time"
+            evidence[-1] += ", or flows whose packets hardly ever waited at the same time"
     evidence.append(f"{len(drops)} packets were dropped, {len(marks)} marked")
     if len(drops) >= FEWEST:
         evidence.append(f"{full:.0%} of the drops found a full queue")

@@ -202,9 +202,9 @@ def _unknown(done: Learnt) -> None:
         if way.rate is None and (way is forward or way.passage is not None):
             carried = max(way.bytes * 8 / max(done.seconds, 1e-9), 1000)
             why = (
-                f"packets hardly ever waited {way.word}: the rate that it carried is a lower bound"
+                f"packets hardly ever waited {way.word}: the rate that the link carried is a lower bound"
                 if way.passage is not None
-                else f"packets {way.word} did not come at one pace: what was carried is the least that it can be"
+                else f"packets {way.word} did not come at a constant rate: the rate that was carried is a lower bound"
             )
             value, low, high = (f"{round(carried * by)} bit/s" for by in (4, 1, 20))
             done.unknown.append(Unknown(key, value, low, high, why))

@@ -107,7 +107,7 @@ def from_measurements(
         *(f"# Note: {each}" for each in done.remarks),
         "",
     ]
-    tail = ["", "# Not known: what stands above, and the range in which it lies", *map(line, done.unknown)]
+    tail = ["", "# Not known: the value used above, and the range of possible values", *map(line, done.unknown)]
     done.text = "\n".join([*head, text.rstrip("\n"), *(tail if done.unknown else ()), ""])
     return done
 
@@ -197,8 +197,8 @@ def _least(done: Line, found: Sequence[Reading], access: str) -> float | None:
     best = _nearest(found)
     if best.file != GIVEN and best.value < (least := ACCESS[access].grants_ms / 2):
         raise _core.ScenarioError(
-            f"{best.file}: a round trip of {best.value:.3g} ms; must be at least {least:g} ms, what pings of {access} "
-            "wait for grants at the median: measure to a server outside of your home, or name another --access"
+            f"{best.file}: a round trip of {best.value:.3g} ms; must be at least {least:g} ms, the median time that a "
+            f"ping waits for a grant ({access}): measure to a server outside of your home, or name another --access"
         )
     doubt = ", if the line was idle; one log does not show that" if _of_one_ping(found) else ""
     done.said.append(f"round trip without load: {_digits(best.value, 4)} ms, from {_of(best)}{doubt}")

@@ -1,6 +1,6 @@
 """What measurements of a line say: iperf3, Flent, ping, irtt, tc, networkQuality, and numbers given by hand.
 
-A file gives readings, each of one quantity. Which program wrote it, its content tells.
+A file gives readings, each of one quantity. Its content tells which program wrote it.
 
 | file | what is read of it |
 |---|---|

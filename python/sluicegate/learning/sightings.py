@@ -162,7 +162,7 @@ class Sightings:
                     f"{source.path}: times jump, or are out of order: delays are not those of a network"
                 )
             if not source.taken:
-                raise _core.ScenarioError(f"{source.path}: holds no packet of IP that can be told apart")
+                raise _core.ScenarioError(f"{source.path}: holds no IP packet that can be assigned to a connection")
             return
         batch = batch.filter(pl.col("flow") > 0)
         if batch.is_empty():

@@ -74,7 +74,7 @@ def text(done: Learnt, name: str, addresses: bool) -> str:
     seconds = min(max(round(done.seconds), LEAST_RUN), MOST_RUN)
     lines += ["", "[run]", f'duration = "{seconds} s"', f'warmup = "{seconds // 4} s"']
     if done.unknown:
-        lines += ["", "# Not known: what stands above, and the range in which it lies"]
+        lines += ["", "# Not known: the value used above, and the range of possible values"]
         lines += [line(each) for each in done.unknown]
     return "\n".join(lines) + "\n"
 

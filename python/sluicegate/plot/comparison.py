@@ -105,7 +105,7 @@ def delays(comparison: Comparison) -> Figure:
         plot.within(axes)
         axes.set_title(name)
         axes.set_xlabel("one-way delay (ms)")
-        axes.set_ylabel("packets within it (%)")
+        axes.set_ylabel("packets within this time (%)")
     for axes in grid[len(names) :]:
         axes.set_axis_off()
     plot.legend(figure, list(grid), columns=LEGEND, bars=INTERVALS)

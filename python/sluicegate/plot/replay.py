@@ -77,7 +77,7 @@ def delays(table: pl.DataFrame, labels: Mapping[str, str]) -> Figure:
             plot.distribution(axes, own, "queueing_delay_max_ns", "packets", style)
     plot.within(axes)
     axes.set_xlabel("queueing delay (ms)")
-    axes.set_ylabel("packets within it (%)")
+    axes.set_ylabel("packets within this time (%)")
     plot.legend(figure, [axes])
     return figure
 

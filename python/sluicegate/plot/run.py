@@ -149,14 +149,14 @@ def delays(axes: Axes, tables: Tables) -> None:
     """How the one-way delays of each group are distributed."""
     _distributions(axes, tables, tables["delays"], "delay_max_ns", "packets")
     axes.set_xlabel("one-way delay (ms)")
-    axes.set_ylabel("packets within it (%)")
+    axes.set_ylabel("packets within this time (%)")
 
 
 def response(axes: Axes, tables: Tables) -> None:
     """How the response times of each group are distributed."""
     _distributions(axes, tables, tables["response_times"], "response_time_max_ns", "exchanges")
     axes.set_xlabel("response time (ms)")
-    axes.set_ylabel("responses within it (%)")
+    axes.set_ylabel("responses within this time (%)")
 
 
 def _distributions(axes: Axes, tables: Tables, table: pl.DataFrame, ends: str, counts: str) -> None:

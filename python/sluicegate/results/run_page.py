@@ -34,11 +34,11 @@ CAPTIONS = {
     "Queue over time": "Packets in the queue at each sample, without the one in transmission.",
     "One-way delay": "Packets delivered in the measured window: the bar reaches from the median to the 99th percentile "
     "of the group.",
-    "Delays of all packets": "Share of a group's packets delivered within a time, of all delivered in the measured "
+    "Delays of all packets": "Share of a group's delivered packets that took at most a given time, in the measured "
     "window.",
-    "Response times": "Share of the exchanges completed within a time, over the measured window.",
-    "Drops by reason": "Packets that reached a queue under study in the measured window and were dropped there, or "
-    "were lost on the wire behind it.",
+    "Response times": "Share of the exchanges that took at most a given time, in the measured window.",
+    "Drops by reason": "Packets that reached a queue under study (one that [queue] manages) in the measured window "
+    "and were dropped there, or were lost on the wire behind it.",
 }  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Responsiveness and latency under load, in the terms of speed tests.
 
 Responsiveness is counted in round trips a minute, as Apple's `networkQuality` and draft-ietf-ippm-responsiveness do:
-the mean of that beside the load, whose part calls and games take here, and that on the loaded connections. The increase
-of latency is that of a round trip beside the load over one without any; its grade is that of dslreports.com's test.
+the mean of two values: one from probes beside the load, for which calls and games stand here, and one on the loaded
+connections. The increase of latency is the difference between a round trip beside the load and one without load; its
+grade is that of dslreports.com's test.
 
 It is known where both directions of a dumbbell have a queue: those of other networks have no round trip of their own.
 """
@@ -21,8 +22,8 @@ GRADES = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 """Milliseconds below which an increase of latency has this grade; from the last on it is F."""
 
 SCALE = (
-    f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, else F (dslreports.com), for the latency "
-    "of calls and games; round trips a minute also count the round trips of transfers"
+    f"grades: {', '.join(f'{grade} below {ms} ms' for ms, grade in GRADES)}, else F (dslreports.com). They grade "
+    "the latency of calls and games; the round trips a minute also include those of transfers"
 )
 
 MINUTE_NS = 60e9

@@ -3,8 +3,8 @@
 `of_scenario` looks at a resolved scenario before it runs, `of_run` at what a run showed. Each trap is a function that
 states its rule, and gives a sentence for each place where it holds: the place first, at the end what to do about it.
 The numbers are chosen so that a sentence is rare and right: a trap that hardly matters is not told. Disciplines inside
-the classes of another are not looked at, as what rate a class gets is not known before a run; but for the buffer of a
-class that has all long TCP flows.
+the classes of another are not checked, because the rate of a class is not known before a run. The exception is the
+buffer of a class that has all long TCP flows.
 """
 
 from __future__ import annotations

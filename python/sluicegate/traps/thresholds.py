@@ -66,7 +66,7 @@ def late_thresholds(traffic: Traffic) -> Iterator[str]:
         trip = max(group.path.rtt.most_ns for group in there)
         if wait > max(LATE_NS, 2 * trip):
             yield (
-                f"queue.{keys[0]} = {amount(low)}: they take {span(wait)} on {place.name} "
+                f"queue.{keys[0]} = {amount(low)}: sending that much takes {span(wait)} on {place.name} "
                 f"({rate_of(place)}), and RED gives no signal below them; base round trips are "
                 f"{span(trip)} at most. Lower the thresholds: `sluicegate design red` chooses them"
             )
@@ -84,7 +84,7 @@ def late_targets(traffic: Traffic) -> Iterator[str]:
         if wait > max(TARGET_NS, 2 * trip):
             enough = max(math.ceil(trip / place.time_ns(packet)), LEAST_HELD)
             yield (
-                f"queue.{key} = {amount(target)}: the queue is held there, where it takes {span(wait)} on {place.name} "
+                f"queue.{key} = {amount(target)}: the queue is held there, a wait of {span(wait)} on {place.name} "
                 f"({rate_of(place)}); base round trips are {span(trip)} at most. Set {key} to about {enough} packets"
             )
             return

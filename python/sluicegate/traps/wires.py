@@ -46,9 +46,9 @@ def reordering(traffic: Traffic) -> Iterator[str]:
             if link.jitter_ns > least:
                 told.add(link.name)
                 yield (
-                    f"{link.name}: a jitter of {span(link.jitter_ns)} lets packets overtake each other, and three "
-                    f"that do look like a loss to the TCP hosts of {group.label}, which have no RACK: they slow down "
-                    f"whatever the queue does; set reordering = false, a jitter below {span(least)}, or profile = "
+                    f"{link.name}: a jitter of {span(link.jitter_ns)} lets packets overtake each other. Three that "
+                    f"overtake one look like its loss to the TCP hosts of {group.label}, which have no RACK: they slow "
+                    f"down whatever the queue does; set reordering = false, a jitter below {span(least)}, or profile = "
                     "linux and an algorithm of it"
                 )
 

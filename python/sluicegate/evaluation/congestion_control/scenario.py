@@ -1,8 +1,8 @@
 """The building blocks of the suite: a scenario has groups of flows that are under test, beside others.
 
-Every congestion control meets the same text; what changes are the overrides that put it in charge of these flows. All
-hosts are Linux's. The link has 50 Mbit/s, a base round trip of 40 ms and a Drop Tail buffer of one bandwidth-delay
-product, unless a scenario says otherwise.
+Every congestion control runs in the same scenario text; what changes are the overrides that put it in charge of these
+flows. All hosts are Linux's. The link has 50 Mbit/s, a base round trip of 40 ms and a Drop Tail buffer of one
+bandwidth-delay product, unless a scenario says otherwise.
 """
 
 from __future__ import annotations
