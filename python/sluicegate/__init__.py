@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Telnet,
         Udp,
         UtLt,
+        dumbbell,
     )
     from .captures import Capture, CaptureReader, read_capture
     from .custom.aqm import Aqm
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
     from .live.shell import shell
     from .live.testbed import testbed
     from .results import Run
-    from .scenario import ScenarioWarning, Topology, TrapWarning, check, dumbbell, topology
+    from .scenario import ScenarioWarning, Topology, TrapWarning, check, topology
     from .traffic.connections import Vectors, vectors
 
     __version__: str
@@ -234,7 +235,7 @@ _HOMES = {
     "live.shell": ("shell",),
     "live.testbed": ("testbed",),
     "results": ("Run",),
-    "scenario": ("ScenarioWarning", "Topology", "TrapWarning", "check", "dumbbell", "topology"),
+    "scenario": ("ScenarioWarning", "Topology", "TrapWarning", "check", "topology"),
     "traffic.connections": ("Vectors", "vectors"),
 }
 """Modules, and the names that come from each; the others come from `_generated`."""

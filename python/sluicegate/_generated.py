@@ -2748,3 +2748,7 @@ class Dumbbell(Wired, role="network"):
     reverse: Reverse | None = None
     shaper: Shaper | None = None
     queue: Discipline | AqmFactory | None = None
+
+
+dumbbell = Dumbbell
+"""A network of many senders and receivers on either side of one bottleneck; see `Dumbbell` for the values."""

@@ -19,6 +19,13 @@ def declarations() -> dict[str, Any]:
     return dict(json.loads(_core.declarations()))
 
 
+@cache
+def defaults(discipline: str) -> dict[str, Any]:
+    """The default of each of a discipline's parameters; None where it depends on others."""
+    [fields] = (each["fields"] for each in declarations()["disciplines"] if each["name"] == discipline)
+    return {field["name"]: field["default"] for field in fields}
+
+
 def listed(values: Mapping[str, str]) -> str:
     """Parameters of a discipline with their values, for a sentence: a bare number with what it counts."""
     units = {field["name"]: field["unit"] for each in declarations()["disciplines"] for field in each["fields"]}

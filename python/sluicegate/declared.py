@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeGuard
 
 from .custom import ends as custom_ends
 from .custom.aqm import Aqm
@@ -95,9 +95,9 @@ def queue_table(queue: Declared) -> dict[str, Any]:
     return {"discipline": queue.name, queue.name: table(queue)}  # type: ignore[attr-defined]
 
 
-def is_discipline(thing: object) -> bool:
-    """Whether it is an object of a class such as `Red`."""
-    return isinstance(thing, Declared) and thing.ROLE == "queue"
+def has_role(thing: object, role: Role) -> TypeGuard[Declared]:
+    """Whether it is an object of a class such as `Red`, whose role is "queue"."""
+    return isinstance(thing, Declared) and role == thing.ROLE
 
 
 def factory(queue: object) -> Any | None:
@@ -120,9 +120,9 @@ def check(thing: Declared) -> None:
 
     name, role = type(thing).__name__, thing.ROLE
     queue = getattr(thing, "queue", None)
-    if role == "class" and not is_discipline(queue):
+    if role == "class" and not has_role(queue, "queue"):
         _class(thing)
-    if role == "network" and queue is not None and not is_discipline(queue) and factory(queue) is None:
+    if role == "network" and queue is not None and not has_role(queue, "queue") and factory(queue) is None:
         discipline_wanted(queue)
     values = {key: value for key, value in table(thing).items() if key not in ELSEWHERE}
     place = PLACES.get(role, "network.")
@@ -159,7 +159,7 @@ def discipline_wanted(queue: object) -> None:
 
 def _own_queue(queue: Any, place: str = "queue") -> dict[str, Any]:
     """The table of a discipline of a direction, a link or a class. Raises TypeError."""
-    if not is_discipline(queue):
+    if not has_role(queue, "queue"):
         raise TypeError(
             f"{place}: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; one written in Python "
             'can be named only in a scenario file: discipline = "path.py:Class"'
@@ -169,7 +169,7 @@ def _own_queue(queue: Any, place: str = "queue") -> dict[str, Any]:
 
 def _class(given: Any) -> dict[str, Any]:
     """An entry of [[queue.classes]]. Raises TypeError for what is neither a class nor a discipline."""
-    is_class = isinstance(given, Declared) and given.ROLE == "class"
+    is_class = has_role(given, "class")
     takes, queue = (table(given), given.queue) if is_class else ({}, given)
     return takes | _own_queue(queue, "classes")
 
@@ -178,7 +178,7 @@ def override(given: object, place: str) -> object:
     """The value of an override, as TOML knows it. `place`: where it was given. Raises TypeError."""
     value = plain(given)
     if isinstance(given, Declared | type) or callable(given):
-        hint = "; a discipline is given as queue" if factory(given) is not None or is_discipline(given) else ""
+        hint = "; a discipline is given as queue" if factory(given) is not None or has_role(given, "queue") else ""
         what = f"sluicegate.{type(given).__name__}(...)" if isinstance(given, Declared) else what_is(given)
         raise TypeError(f"{place}: expected texts and numbers, not {what}{hint}")
     if not all(isinstance(item, str | int | float) for item in (value if isinstance(value, list) else [value])):

@@ -17,17 +17,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from . import _core, declared, traps
-from ._generated import Discipline, Dumbbell, Link, Source
 from .custom import aqm as custom_aqm
 from .custom.aqm import AqmFactory
-from .declared import Declared, factory, override, plain, what_is
+from .declared import factory, has_role, override, plain, what_is
 from .envelopes import load
 from .goals import Goal, goals, known
 from .io import near_file
 from .quantities import toml_text
+
+if TYPE_CHECKING:  # not for each command: it holds 54 classes
+    from ._generated import Discipline, Dumbbell, Link, Source
 
 PYTHON = "<python>"
 """The file name in messages about a network that Python described."""
@@ -59,10 +61,6 @@ class TrapWarning(ScenarioWarning):
     """
 
 
-dumbbell = Dumbbell
-"""A network of many senders and receivers on either side of one bottleneck; see `Dumbbell` for the values."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Topology:
     """Your own network: links, and the discipline of their queues. Made by `topology`.
@@ -77,17 +75,17 @@ class Topology:
 
     def __post_init__(self) -> None:
         for link in self.links:
-            if not isinstance(link, Link):
+            if not has_role(link, "link"):
                 raise TypeError(f"links: expected sluicegate.Link(...), not {what_is(link)}")
         if self.queue is not None and factory(self.queue) is None:
             queue_table(self.queue)
 
 
-Network: TypeAlias = Dumbbell | Topology
+Network: TypeAlias = "Dumbbell | Topology"
 
-Flows: TypeAlias = Source | Sequence[Source]
+Flows: TypeAlias = "Source | Sequence[Source]"
 
-What: TypeAlias = Network | str | Path | Mapping[str, Any]
+What: TypeAlias = "Network | str | Path | Mapping[str, Any]"
 """What can be simulated: see `subject`."""
 
 KEPT = object()
@@ -111,14 +109,19 @@ def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topo
     return Topology(links=links, queue=queue)
 
 
+def is_network(thing: object) -> TypeGuard[Network]:
+    """Whether it is a network that Python described."""
+    return isinstance(thing, Topology) or has_role(thing, "network")
+
+
 def scenario(network: Network, flows: Flows, **run: object) -> str:
     """The scenario as the text of a TOML file; `run` holds the values of its [run] table, None left out."""
     import tomli_w
 
-    if not isinstance(network, Network):
+    if not is_network(network):
         raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {what_is(network)}")
     links = [declared.table(link) for link in network.links] if isinstance(network, Topology) else None
-    document: dict[str, Any] = {"network": declared.table(network) if isinstance(network, Dumbbell) else {}}
+    document: dict[str, Any] = {"network": declared.table(network) if not isinstance(network, Topology) else {}}
     if links is not None:
         document["network"]["links"] = links
     if (own_queue := factory(network.queue)) is not None:
@@ -134,7 +137,7 @@ def sources(flows: object) -> tuple[Source, ...]:
     """The flows of a network. Raises TypeError for what is no source, and `ScenarioError` for none."""
     listed: tuple[Any, ...] = tuple(flows) if isinstance(flows, Iterable) and not isinstance(flows, str) else (flows,)
     for flow in listed:
-        if not (isinstance(flow, Declared) and flow.ROLE == "flows"):
+        if not has_role(flow, "flows"):
             raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
     if not listed:
         raise _core.ScenarioError("flows: at least one source is needed, such as sluicegate.Tcp(...)")
@@ -143,7 +146,7 @@ def sources(flows: object) -> tuple[Source, ...]:
 
 def queue_table(queue: object) -> dict[str, Any]:
     """The table [queue] for a discipline of the package. Raises TypeError for anything else."""
-    if not isinstance(queue, Declared) or not declared.is_discipline(queue):
+    if not has_role(queue, "queue"):
         declared.discipline_wanted(queue)
         raise AssertionError
     return declared.queue_table(queue)
@@ -225,7 +228,7 @@ def subject(what: What, flows: Flows | None = None, *, sets: Sets | None = None,
     given = {key: value for key, value in run.items() if value is not None}
     arguments = ((f"run.{key}", toml_text(override(value, key))) for key, value in given.items())
     pairs = (*override_texts(sets), *arguments)
-    if isinstance(what, Network):
+    if is_network(what):
         if flows is None:
             raise TypeError("flows: a network needs sources, such as sluicegate.Tcp(...)")
         return Subject(PYTHON, pairs, frozenset(given), network=what, flows=sources(flows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._generated import DropTail
+from ..declarations import defaults
 from .plan import Plan
 from .target import Undeployable, Values
 
@@ -63,7 +63,7 @@ def classes(values: Values) -> list[Mapping[str, Any]]:
     given = values.get("classes")
     if given:
         return list(given)
-    plain = {"discipline": "drop_tail", "limit": DropTail().limit}
+    plain = {"discipline": "drop_tail"} | defaults("drop_tail")
     return [plain] * int(values.get("bands") or USUAL_BANDS)
 
 

@@ -14,14 +14,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .. import _core, declared, scenario
-from .._generated import Discipline
 from ..custom import aqm as custom_aqm
 from ..custom.aqm import AqmFactory
 from ..declarations import declarations
 from ..quantities import did_you_mean
+
+if TYPE_CHECKING:
+    from .._generated import Discipline
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,10 @@ class Labelled(Protocol):
     def label(self) -> str: ...
 
 
-Queue = str | Discipline | AqmFactory
+Queue: TypeAlias = "str | Discipline | AqmFactory"
 """A discipline as all functions take it: a text, an object, or a class or factory of one's own."""
 
-Listed = Queue | Iterable[Queue | Choice]
+Listed: TypeAlias = "Queue | Iterable[Queue | Choice]"
 """Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
 
 
@@ -243,7 +245,7 @@ def _stated(given: Discipline | AqmFactory, argument: str) -> Choice:
         return Choice(":".join([name.rpartition(":")[2].rpartition(".")[2], *shown]), name, queue=queue)
     if isinstance(given, custom_aqm.Aqm):
         raise TypeError(f"{argument}: expected the class {type(given).__name__}, not one of its objects")
-    if not isinstance(given, declared.Declared) or not declared.is_discipline(given):
+    if not isinstance(given, declared.Declared) or given.ROLE != "queue":
         expected = "a name or a discipline such as sluicegate.Choke(...)"
         raise TypeError(f"{argument}: expected {expected}, not {declared.what_is(given)}")
     table = declared.table(given)

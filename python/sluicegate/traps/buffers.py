@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from .._generated import DropTail
+from ..declarations import defaults
 from ..quantities import in_base_unit
 from ..traffic.groups import Group, Traffic, packet_bytes, typical_rtt_ns
 from ..traffic.paths import Resolved
@@ -90,7 +90,7 @@ def _queue_of(queue: Resolved, there: Sequence[Group]) -> tuple[str, Resolved]:
     [number] = numbers
     classes = queue.get("classes")
     if classes is None:
-        return f"queue.classes.{number}", {"discipline": "drop_tail", "limit": DropTail().limit}
+        return f"queue.classes.{number}", {"discipline": "drop_tail"} | defaults("drop_tail")
     takes = (at for at, each in enumerate(classes) if each.get("class", at) == number and "max_length" not in each)
     at = next(takes, len(classes) - 1)
     return f"queue.classes.{at}", classes[at]
