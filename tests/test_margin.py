@@ -371,8 +371,7 @@ def test_of_openwrt_only_what_its_package_has_is_tried(sluicegate: Program, tmp_
     done = sg.Recommendation.read(tmp_path / "out")
     assert sorted(done.comparison.disciplines) == ["cake", "fq_codel"]
     assert (
-        "on OpenWrt with the package sqm-scripts, as root, with SQM stopped, until the router restarts:"
-        in answer.stdout
+        "on OpenWrt with the package sqm-scripts until the router restarts, stop SQM and run as root:" in answer.stdout
     )
     [command] = re.findall(r"^  sluicegate (tc .* --format openwrt)$", answer.stdout, re.MULTILINE)
     assert sluicegate(*shlex.split(command)).stdout.startswith("config queue 'sluicegate'")

@@ -62,8 +62,8 @@ def connections(
         f"{file}: {found.format} format, {counted(found.connections, 'connection')} in {found.last_start_ns / 1e9:g} s"
     )
     print(f"  {sequential} sequential with {counted(found.exchanges, 'exchange')}, {found.concurrent} concurrent")
-    print(f"  initiators send {counted(found.initiator_units, 'unit')}, {found.initiator_bytes} B")
-    print(f"  acceptors send {counted(found.acceptor_units, 'unit')}, {found.acceptor_bytes} B")
+    print(f"  initiators send {counted(found.initiator_units, 'application data unit')}, {found.initiator_bytes} B")
+    print(f"  acceptors send {counted(found.acceptor_units, 'application data unit')}, {found.acceptor_bytes} B")
     if out is not None:
         print(f"written in the {format} format: {out}")
 

@@ -450,8 +450,11 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
                   f"the next in the ranking without this problem: {label}")  # fmt: skip
         command = done.command(label, file, sets)
         openwrt = done.system == "openwrt"
-        print(f"to {'try' if command else 'deploy'} {label} on {named}, as root"
-              f"{', with SQM stopped' * openwrt}{', until the router restarts' * bool(command)}:")  # fmt: skip
+        if command:
+            run = "stop SQM and run" if openwrt else "run"
+            print(f"to try {label} on {named} until the router restarts, {run} as root:")
+        else:
+            print(f"to deploy {label} on {named}, as root{', with SQM stopped' * openwrt}:")
         for line in commands(done, label, found):
             print(f"  {line}")
         if command:

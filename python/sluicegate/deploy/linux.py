@@ -138,7 +138,7 @@ def shape(plan: Plan) -> None:
         link.varies,
     )
     plan.say(
-        f"after a pause htb sends up to {burst} bytes at once (burst); the scenario's link sends nothing at once",
+        f"after a pause htb sends up to {burst} bytes at once (burst); the scenario's link has no such burst",
         link.shaper is None,
     )
     plan.say(
