@@ -301,9 +301,13 @@ def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
     note = (
         "NewReno flows over RED, with 1 Mbit/s and the same thresholds per flow. Packets, CPU time and memory are "
         "those of a run with set-up and slow start, the fastest of three. Later packets are those that a run twice as "
-        "long sends after the end of the short run: their cost is the difference of the two, the median of three. "
-        "Of a million flows there is one run of each length, and slow start lasts into the long one."
+        "long sends after the end of the short run: their cost is the difference of the two, the median of three."
     )
+    if 1_000_000 in scales:
+        note += (
+            " With a million flows there is only one run of each length, and slow start goes on after the end of the "
+            "short run."
+        )
     columns = [
         "flows", "packets", "CPU s", "ns per packet", "relative to 10 flows", "ns per later packet",
         "later, relative to 10 flows", "peak memory, MiB", "bytes per flow",
@@ -385,8 +389,8 @@ def places(scenario: Path) -> Part:
         rows.append([f"{rate} times the link's rate", without, count, round(each, 1), f"{kept / without - 1:+.1%}"])
     note = (
         "Instructions of complete runs of choke2004 with the default series. Storing which flow is at each position of "
-        f"the queue, every 97.3 ms, adds at most {ALLOWED_PLACE} instructions for each position. Tables for Python are "
-        "not counted."
+        f"the queue, every 97.3 ms, adds at most {ALLOWED_PLACE} instructions for each position. Converting the "
+        "positions to tables for Python is not counted."
     )
     columns = ["UDP sends", "instructions", "positions kept", "added for each", "added to the run"]
     return [table("Positions in the queue", note, columns, rows)], result

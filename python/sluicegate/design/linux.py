@@ -84,11 +84,10 @@ class LinuxRed:
         if self.probability < max_p:
             said.append(f"max_p = {max_p:.10g} becomes {self.probability:.9g}: tc reads a probability of 1 as 0")
         low = 1 - self.max_p / max_p
-        slope = "the slope is a whole number of 2^-32 a byte"
+        slope = "the kernel's slope is a multiple of 2^-32 per byte"
         if f"{abs(low):.2%}" != "0.00%":
-            said.append(
-                f"max_p = {self.max_p:.3g}{f' instead of {max_p:g}' if low > 5e-3 else ''}, {low:.2%} lower: {slope}"
-            )
+            instead = f" instead of {max_p:g}" if low > 5e-3 else ""
+            said.append(f"max_p = {self.max_p:.3g}{instead}, {low:.2%} lower by rounding: {slope}")
         said.append("the queue is counted in bytes, with link-layer headers; signals come by RED 1993's Fig. 17")
         if self.bandwidth == 8 * MOST_BYTES:
             said.append("bandwidth is the most that tc takes; it matters only when the link has been idle")

@@ -70,9 +70,9 @@ SUITE = Suite(
          "learns it"),
         ("Requests and responses of DNS (9.2)", "", "datagrams of 80 and 200 bytes at random, 20 a second", "only "
          "their loss is of interest: nobody answers them or sends them again"),
-        ("Goodput (2.5)", "bits for each unit of time, less what was lost or sent again", "IP bits delivered, less "
-         "needless retransmissions of a flow", "rates of links are in IP bits; `goodput_bps` in the tables of a run "
-         "is in bits of data"),
+        ("Goodput (2.5)", "bits for each unit of time, less what was lost or sent again", "IP bits delivered, "
+         "without the flow's unnecessary retransmissions", "rates of links are in IP bits; "
+         "`goodput_bps` in the tables of a run is in bits of data"),
         ("Delay of a link (4.2)", "", "mean and 99th percentile of the queueing delay", "end-to-end delays matter "
          "more, and have all percentiles"),
         ("ECN", "with and without", "without, except in Sections 3.3 and 4.5", "most disciplines mark only if a "

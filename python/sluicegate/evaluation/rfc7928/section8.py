@@ -112,7 +112,7 @@ SCENARIOS = (
         flows=section7.mix("video", "bulk"), matters=(section7.VIDEO, section7.WEB),
     ),
     Scenario(
-        "varying-capacity-radio", "8.2.6", "Available capacity as of radio links",
+        "varying-capacity-radio", "8.2.6", "Available capacity of radio links",
         f"{MILD} NewReno transfers over a link whose rate follows the package's traces of LTE and of Wi-Fi, scaled to "
         "10 Mbit/s on average. Disciplines do not hear of the changes, as in a phone or an access point.",
         friendly, ALL,
