@@ -2,8 +2,8 @@
 
 What a block of code asks for stands in the sentence above it, where the reader sees it too:
 
-    A new file `PATH`:            the block becomes that file
-    In `PATH`, below `LINE`:      the block is inserted there, below the only such line
+    A new file `PATH`:                  the block becomes that file
+    Add this to `PATH`, below `LINE`:   the block is inserted there, below the only such line
 
 A `console` block is typed line by line, as far as lines begin with `$ `; the others are what is printed, and a line `…`
 stands for any number of lines. Blocks without a language are neither. Any other block is a mistake of the page.
@@ -92,7 +92,7 @@ def follow(page: Path, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             assert not target.exists(), f"{page.name}:{block.line}: {new[1]} exists already"
             target.write_text(block.text, "utf-8")
-        elif place := re.search(r"In `([^`]+)`, below `([^`]+)`:$", block.above):
+        elif place := re.search(r"Add this to `([^`]+)`, below `([^`]+)`:$", block.above):
             insert(folder / place[1], place[2], block.text)
         elif block.language == "console":
             printed = console(block.text, folder)
