@@ -61,7 +61,7 @@ discipline! {
         /// Gain of the queue now.
         beta: Option<f64> = optional("gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals in 1/w"), unit("1"),
             range(Range::POSITIVE), source("derived here; AFD 2003 has 1.8");
-        /// Share of the queue's error that one sample removes before the next one, if alpha or beta is not given.
+        /// Fraction of a sudden queue error that is gone one sample later, if alpha or beta is not given.
         gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
             source("derived here: alpha/beta is then AFD's 1.7/1.8 (2003)");
         /// Samples of the queue per second.

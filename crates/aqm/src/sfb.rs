@@ -1,8 +1,8 @@
 //! # SFB
 //!
 //! Stochastic Fair BLUE keeps a probability for each bin of a Bloom filter. A flow has one bin in each level and is dropped
-//! or marked with the least of their probabilities, so that it takes a flow that fills all of its bins to be found
-//! unresponsive: its probability reaches 1, and it is held to a small rate.
+//! or marked with the least of their probabilities. So only a flow that fills all of its bins is found unresponsive: its
+//! probability reaches 1, and it is held to a small rate.
 //!
 //! ```text
 //! for each arrival:                                                 (Feng, Kandlur, Saha & Shin; net/sched/sch_sfb.c)
