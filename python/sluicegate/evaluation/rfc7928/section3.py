@@ -35,7 +35,7 @@ SCENARIOS = (
     Scenario(
         "asymmetric", "3.1", "Asymmetric links",
         f"{MILD} NewReno transfers over 10 Mbit/s one way and {UP.flows} over 2 Mbit/s the other way, with the "
-        "discipline in one direction only, Drop Tail in the other, and in both. Acknowledgements, SYNs and small "
+        "discipline in one direction only, Drop Tail in the other, and in both; acknowledgements, SYNs and small "
         "datagrams cross it, too. The rows show how many of them are lost, and what this costs their transfers.",
         asymmetric,
         (

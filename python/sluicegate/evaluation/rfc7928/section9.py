@@ -68,8 +68,8 @@ SCENARIOS = (
     ),
     Scenario(
         "both-ways", "9.2", "Bidirectional traffic",
-        f"{MILD} NewReno transfers in each direction, mild congestion, so that acknowledgements wait behind data. "
-        "Transfers of one packet start at random, and small datagrams go as DNS requests and responses. The rows show "
+        f"{MILD} NewReno transfers in each direction, mild congestion, so that acknowledgements wait behind data; "
+        "transfers of one packet start at random, and small datagrams go as DNS requests and responses. The rows show "
         "how many of them, of SYNs and of acknowledgements are lost, and what this costs.",
         both_ways,
         (
