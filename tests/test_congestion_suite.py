@@ -330,7 +330,7 @@ def test_a_slow_start_that_is_broken_is_caught_by_its_budget(sluicegate: Program
     ("old", "new", "why"),
     [
         ('scenario = "rate-100m"', 'scenario = "rate-1x"', 'scenario = "rate-1x": no scenario of congestion-control'),
-        ('scenario = "rate-100m"', 'scenario = "rate-1m"', "no budget is of a scenario that is run"),
+        ('scenario = "rate-100m"', 'scenario = "rate-1m"', "no budget is for a scenario of this run"),
         ('point = "1 BDP"', 'point = "2 BDP"', "no point of rate-100m"),
         ('of = "under test"', 'of = "mine"', 'budget 1: of = "mine"'),
         ('of = "under test"', 'of = "link reverse"', 'of = "link reverse": nothing in rate-100m'),

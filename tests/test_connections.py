@@ -132,8 +132,8 @@ def test_what_is_in_a_file(sluicegate: Program, link: Path) -> None:
     [
         (["gone.cvec"], "gone.cvec: cannot be read: No such file"),
         (["."], ".: must be a file of at most 1 GiB"),
-        (["bad.cvec"], "bad.cvec:3: between two units there is a time"),
-        (["bad.cvec", "--format", "original", "-o", "out.cvec"], "bad.cvec:3: between two units there is a time"),
+        (["bad.cvec"], "bad.cvec:3: there must be a time between two units"),
+        (["bad.cvec", "--format", "original", "-o", "out.cvec"], "bad.cvec:3: there must be a time between two units"),
         (
             ["waits.cvec", "--format", "original", "-o", "out.cvec"],
             "waits.cvec: connection 5: waits 7 us before its first",

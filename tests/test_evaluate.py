@@ -349,7 +349,7 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ("red", {"sets": {"run.duration": "x"}}, sg.ScenarioError, '^sets: run.duration = "x": must be a time'),
         ("red", {"sets": {"run.seed": 3}}, sg.ScenarioError, "^sets: run.seed: is the suite's own; flows, the queue"),
         ("red", {"sets": {"network.rate": "1 Mbit/s"}}, sg.ScenarioError, "^sets: network.rate: is the suite's own"),
-        ("red", {"sets": {"queue.discipline": "pie"}}, sg.ScenarioError, "takes the disciplines it is given, not this"),
+        ("red", {"sets": {"queue.discipline": "pie"}}, sg.ScenarioError, "the first argument names the disciplines"),
         (
             "red",
             {"sets": {"flows.1.window": 3}, "only": ["bursts-1"]},

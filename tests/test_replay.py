@@ -243,7 +243,7 @@ def test_a_time_years_ahead_is_an_error_and_stalls_nothing(sluicegate: Program, 
     ("content", "says"),
     [
         (b"", "is empty: record it again"),
-        (b"rate = 1\n" * 9, "is not a capture: neither pcap nor pcapng begins so"),
+        (b"rate = 1\n" * 9, "is not a capture: its first bytes are those of neither pcap nor pcapng"),
         (gzip.compress(DUMBBELL.read_bytes()), "is compressed (gzip): unpack it first"),
         (DUMBBELL.read_bytes()[:24], "holds no packet"),
         (DUMBBELL.read_bytes()[:60], "is damaged at byte 24, before the first packet"),

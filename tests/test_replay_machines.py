@@ -58,7 +58,7 @@ def test_what_stays_opaque_is_told_in_table_json_and_terminal(sluicegate: Progra
     file = capture(tmp_path / "arp.pcap", [*ip, (0.15, arp)], 1)
     says = (
         "1 of 16 packets (6.25 %) is one flow to the queue, and cannot be marked: 1 carries no IP that can be seen; "
-        "most often it is ether type 0x0806: capture where IP lies bare, if it is inside"
+        "most often it is ether type 0x0806: if IP is inside, capture where it is not encapsulated"
     )
     done = sluicegate("replay", file, "--rate", "1 Mbit/s", "-o", "out")
     assert f"warning: {says}\n" in done.stdout

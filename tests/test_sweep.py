@@ -117,7 +117,7 @@ MISTAKES = {
     "nonsense": "must be KEY=VALUES, such as",
     "=1": "must be KEY=VALUES",
     "flows.1.raet=1,2": '--over flows.1.raet: no such key for kind udp; did you mean "rate"?',
-    "flows.7.rate=1,2": "--over flows.7.rate: flows needs a number from 0 to 2",
+    "flows.7.rate=1,2": "--over flows.7.rate: flows must be followed by the number of an entry, 0 to 2",
     "flows.1.rate=0..10 Mbit/s log 5": "a log range needs both ends above 0",
     "flows.1.rate=-1..10 Mbit/s log 5": "a log range needs both ends above 0",
     "flows.1.rate=1..10 Mbit/s lgo 5": '"lgo" is not expected here; did you mean "log"?',

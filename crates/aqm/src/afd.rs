@@ -51,7 +51,7 @@ discipline! {
             |link| link.at_least(1000, Span::from_millis(120))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// Packets in the shadow buffer.
-        b: u64 = derived("one in 5 of the link's typical packets in 2 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),
+        b: u64 = derived("a fifth of the typical packets that the link sends in 2 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),
             range(Range::from(1.0).to(65_536.0)), source("derived here; AFD 2003, from memory: 500"), fixed(true);
         /// On average, one of this many arrivals enters the shadow buffer.
         s: f64 = default(5.0), unit("packets"), range(Range::from(1.0)), source("AFD 2003, from memory");
@@ -61,7 +61,7 @@ discipline! {
         /// Gain of the queue now.
         beta: Option<f64> = optional("gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals in 1/w"), unit("1"),
             range(Range::POSITIVE), source("derived here; AFD 2003 has 1.8");
-        /// Share of the queue's error that one sample removes before the next one, if alpha or beta is not given.
+        /// Fraction of a sudden queue error that is gone one sample later, if alpha or beta is not given.
         gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
             source("derived here: alpha/beta is then AFD's 1.7/1.8 (2003)");
         /// Samples of the queue per second.

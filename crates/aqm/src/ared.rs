@@ -16,7 +16,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | every interval, by a timer | with the first arrival more than `interval` after the last change, as ns-2 has it (`adaptive_`) | avg moves with arrivals alone. A change that was not due leaves its time alone there, so that the next arrival looks again; the same here |
+//! | every interval, by a timer | with the first arrival more than `interval` after the last change, as ns-2 has it (`adaptive_`) | only arrivals move avg. If max_p needs no change when the interval is over, ns-2 and this discipline check again at each arrival until it does |
 //! | max_p within [0.01, 0.5] | `bottom` = 0.01, `top` = 0.5, tested before a change, so that the last step may lead slightly beyond | ns-2; its `bottom_` is lower on links above 8 Mbit/s (80000/rate) |
 //! | w_q = 1 − exp(−1/C) | so, unless it is given | ns-2 takes 1 − exp(−1/(10·R·C)) by default, R three times the link's delay, 0.1 s at least (`q_weight_` −1), and the paper's with `q_weight_` 0 |
 //! | min_th = max(5, target_delay·C/2), max_th = 3·min_th, target_delay 5 ms | so, rounded to whole packets, unless they are given | ns-2 does not round |

@@ -17,7 +17,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the values: d1 much larger than d2, freeze_time long enough for a change to take effect | d1 = 0.02, d2 = 0.002, freeze_time = 100 ms | from memory of the paper's experiments, which vary them from 0.0025 and 0.00025 up, at 10 ms and 100 ms; the paper was not at hand, and neither ns-2 2.35 nor Linux has BLUE alone (Linux's `sfb` has it in each bin) |
-//! | nothing on few and fast flows | the same values on all links | a step of 0.02 is what windows of nine packets live with. One CUBIC flow, at a round trip of 40 ms, uses 42 % of 100 Mbit/s, and 79 % with d1 = 0.0002 and d2 = 0.00002 |
+//! | nothing on few and fast flows | the same values on all links | a drop probability of 0.02, one step, suits windows of about nine packets. One CUBIC flow, at a round trip of 40 ms, uses 42 % of 100 Mbit/s, and 79 % with d1 = 0.0002 and d2 = 0.00002 |
 //! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
 //! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | so |
 //! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |

@@ -105,7 +105,7 @@ discipline! {
         ingress: bool = default(false), source("tc-cake(8)"), tc("ingress, egress");
         /// Distinguish hosts by their addresses before this host translates them. Without it all that a home sends
         /// (with ingress: all that it receives) counts as one host.
-        nat: Option<bool> = optional("yes, and in lines if the place needs it (`tc --wan`)"),
+        nat: Option<bool> = optional("yes; in a tc line only if the device needs it (`tc --wan`)"),
             source("tc-cake(8)"), tc("nat, nonat");
         /// Clear the class of packets after choosing their tin.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");

@@ -30,8 +30,8 @@
 //!
 //! `state` shows `p_ref` (once it has a value), the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
 //! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the
-//! `pktcount` of each flow in HB and the `sb_count` of the flows in SB that were heard of within a clearing interval, 1024 of
-//! them at most, those with the first places.
+//! `pktcount` of each flow in HB and the `sb_count` of the flows in SB that were heard of within a clearing interval: at most
+//! 1024 of them, the first ones in the order of the table.
 //!
 #![doc = include_str!("dcn.md")]
 
@@ -96,7 +96,7 @@ discipline! {
         /// Gain of the queue now.
         b: Option<f64> = optional("gain·t_dec/(t_update·N), N flows in HB"), unit("1"), range(Range::POSITIVE),
             source("derived here");
-        /// Share of the queue's error that one update removes before the next one, if a or b is not given.
+        /// Fraction of a sudden queue error that is gone one update later, if a or b is not given.
         gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
             source("derived here: a/b is then AFD's 1.7/1.8 (2003)");
         /// Time from one update of p_ref to the next.

@@ -23,7 +23,7 @@
 //! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; it is what c counts |
 //! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
 //! | marks whatever p is: the prices of a path add up in its marks | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
-//! | nothing on a full buffer | `limit` packets are held, and what finds it full is dropped with reason `tail` without being drawn for | ns-2 holds one less |
+//! | nothing on a full buffer | `limit` packets are held, and an arrival at a full buffer is dropped with reason `tail`, without a random draw | ns-2 holds one less |
 //! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
 
 use crate::marking::Marking;

@@ -41,7 +41,7 @@ discipline! {
     // In and Out are not dropped alike.
     proportional(),
     remembers(Heard, "at the edge"),
-    overload(Drops, "at `max_th` and above of its kind, unless `above_max_th` = mark"),
+    overload(Drops, "at the `max_th` of the packet's kind and above, unless `above_max_th` = mark"),
 
     /// Parameters of [`RioPs`].
     pub struct RioPsParams {

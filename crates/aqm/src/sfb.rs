@@ -1,8 +1,8 @@
 //! # SFB
 //!
 //! Stochastic Fair BLUE keeps a probability for each bin of a Bloom filter. A flow has one bin in each level and is dropped
-//! or marked with the least of their probabilities, so that it takes a flow that fills all of its bins to be found
-//! unresponsive: its probability reaches 1, and it is held to a small rate.
+//! or marked with the least of their probabilities. So only a flow that fills all of its bins is found unresponsive: its
+//! probability reaches 1, and it is held to a small rate.
 //!
 //! ```text
 //! for each arrival:                                                 (Feng, Kandlur, Saha & Shin; net/sched/sch_sfb.c)
@@ -48,7 +48,7 @@ discipline! {
     // Each flow is judged by its bins.
     proportional(),
     remembers(Table, "2 tables of 8 × 16 bins"),
-    overload(Drops, "a part above p = 1/2 that grows to all; flows with p = 1 beyond `penalty_rate`"),
+    overload(Drops, "above p = 1/2 a share that grows to all; with p = 1 what exceeds `penalty_rate`"),
 
     /// Parameters of [`Sfb`].
     pub struct SfbParams {

@@ -173,7 +173,7 @@ impl ScenarioState {
                 match queue.parameter(key) {
                     Some((_, field)) if field.fixed => return refuse(FIXED),
                     Some((_, field)) if field.buffer_time(&value).is_some() => {
-                        return refuse("a change says packets or bytes: a time holds for the start of a run alone");
+                        return refuse("give packets or bytes: a time is allowed only at the start of a run");
                     }
                     Some((name, field)) => {
                         let resolved = (format!("{table}.{name}"), resolve(field, &value));
@@ -300,7 +300,9 @@ fn without_effect(queue: &Queueing, table: &str, parts: &[&str]) -> String {
             format!("changes nothing: {other} is given too, and counts")
         }
         (discipline, _) if Foreign::is_name(discipline) => {
-            format!("{FIXED}: {discipline} has got its values already; {table}.discipline makes it anew")
+            format!(
+                "{FIXED}: {discipline} got its values when it was created; set {table}.discipline to create it again"
+            )
         }
         (discipline, _) => {
             format!("changes nothing while the discipline is {discipline}: switch with {table}.discipline first")

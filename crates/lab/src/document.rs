@@ -140,7 +140,10 @@ impl Document {
                     let index = way.next().and_then(|index| index.parse::<usize>().ok());
                     match index.and_then(|index| items.get_mut(index)).map(|item| &mut item.node) {
                         Some(Node::Table(inner)) => inner,
-                        _ => return fail(&format!("{part} needs a number from 0 to {}", count.saturating_sub(1))),
+                        _ => {
+                            let most = count.saturating_sub(1);
+                            return fail(&format!("{part} must be followed by the number of an entry, 0 to {most}"));
+                        }
                     }
                 }
                 Node::Leaf(_) => return fail(&format!("{part} is a value, not a table")),

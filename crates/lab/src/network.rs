@@ -71,7 +71,7 @@ params! {
             range(Range::from(1.0)), source("tc-htb(8)");
         /// Whether packets cross the shaper before the line or behind it.
         position: Option<Position> =
-            optional("before; behind for the forward direction of a two-way dumbbell, an access line's download"),
+            optional("behind in the forward direction of a two-way dumbbell (an access line's download), else before"),
             source("Sluicegate");
         /// The size of the line's own queue, that of its modem, which is Drop Tail.
         buffer: Option<Size> = optional("in the opposite direction buffer of [network.reverse]; else the limit of [queue.drop_tail], else 1000 packets"),

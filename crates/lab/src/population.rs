@@ -36,7 +36,7 @@ pub(crate) fn connections(
     map: &mut Map<String, Json>,
 ) -> Result<SourcePlan, ScenarioError> {
     if common.count != 1 {
-        return Err(section.error("count", "a group of connections is one: arrivals says how many there are"));
+        return Err(section.error("count", "must be 1 for a group of connections: arrivals says how many there are"));
     }
     let params = fields::<Connections>(section, rate, map)?;
     let laws = params.distributions().map_err(|(key, rule)| section.error(key, &rule))?;

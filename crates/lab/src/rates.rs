@@ -66,9 +66,7 @@ pub(crate) fn parse(text: &str, period: Option<Span>) -> Result<Trace, (usize, S
     }
     let (rates, assumed) = table(rows, units, period)?;
     match unclear.filter(|_| assumed) {
-        Some((at, line)) => {
-            Err((at, format!("{line:?} may say units, but not so that they are understood: {SAY_UNITS}")))
-        }
+        Some((at, line)) => Err((at, format!("{line:?} seems to name units, but in no known form: {SAY_UNITS}"))),
         None => Ok(rates),
     }
 }
@@ -144,7 +142,7 @@ fn not_two_cells(line: &str) -> String {
     } else if line.split([',', '\t', ' ']).all(|cell| !cell.contains(|c: char| c.is_ascii_digit())) {
         SAY_UNITS
     } else if !line.contains(',') {
-        "separate the time from the rate by a comma where there are more words than the two numbers"
+        "separate the time from the rate by a comma if the line has more than two words"
     } else {
         "must be a time and a rate with one comma between them, and points in numbers"
     };

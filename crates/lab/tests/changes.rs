@@ -171,7 +171,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
         ("flows.1.rat", "2 Mbit/s", "flows.1.rat: no such key for kind udp; did you mean \"rate\"?"),
         ("flows.1.count", "3", "flows.1.count: must be at most 2: a run has the flows that it began with"),
         ("flows.0.window", "3", &format!("flows.0.window: cannot change during a run: {can}")),
-        ("flows.2.rate", "3", "flows.2.rate: flows needs a number from 0 to 1"),
+        ("flows.2.rate", "3", "flows.2.rate: flows must be followed by the number of an entry, 0 to 1"),
         ("network.delay", "2 ms", &format!("network.delay: cannot change during a run: {can}")),
         ("flow.1.rate", "2 Mbit/s", "flow: no such key; did you mean \"flows\"?"),
         ("queue.red", "{}", &format!("queue.red: cannot change during a run: {can}")),

@@ -382,5 +382,5 @@ fn a_time_is_refused_where_no_buffer_is_meant_or_it_holds_too_much() {
     let told = error(&[("queue.discipline", "fq_codel"), ("queue.limit", "10 h")]);
     assert!(told.contains("queue.limit = 36000 s: 30000000 packets at 10 Mbit/s, must be at least 1"), "{told}");
     let change = r#"[{time = "1 s", key = "queue.limit", value = "20 ms"}]"#;
-    assert!(error(&[("changes", change)]).contains("a change says packets or bytes"));
+    assert!(error(&[("changes", change)]).contains("give packets or bytes"));
 }

@@ -80,7 +80,7 @@ fn what_stays_opaque_is_told_with_its_share() {
     assert_eq!(
         done.warnings(),
         "1 of 10 packets (10 %) is one flow to the queue, and cannot be marked: 1 carries no IP that can be seen; most often it \
-         is ether type 0x0806: capture where IP lies bare, if it is inside"
+         is ether type 0x0806: if IP is inside, capture where it is not encapsulated"
     );
     assert_eq!(done.link("opaque_packets"), 1.0);
     let usb = replay(&capture(189, &[(0, ip)]), &[("rate", "1 Gbit/s")]).unwrap().warnings();

@@ -114,8 +114,7 @@ fn a_comment_that_may_say_units_but_is_not_understood_is_an_error() {
     for head in ["# time (ms) rate (mbps)", "# times are milliseconds", "# ms", "# the unit is Mbit/s"] {
         let name = beside("unclear.csv", &format!("{head}\n0,8000000\n2500,2000000\n"));
         let error = read(UDP, &name, &[("network.trace", "unclear.csv")]).err().unwrap().0;
-        let told =
-            format!(":1: {head:?} may say units, but not so that they are understood: say the units in a first line");
+        let told = format!(":1: {head:?} seems to name units, but in no known form: say the units in a first line");
         assert!(error.contains(&told), "{error}");
     }
     let name = beside("unclear.csv", "# t_jiffies,rate_pps\n0,8000000\n");

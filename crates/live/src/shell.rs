@@ -105,7 +105,7 @@ impl Shell {
                 let done = inner.run(move || crate::world::dns::own_resolver(&servers.unwrap_or_default()));
                 done.map_err(|error| format!("/etc/resolv.conf: {error}"))?;
                 warnings.extend(crate::world::nat::foreign_drop().map(|chain| {
-                    format!("{chain} drops what is forwarded unless a rule allows it: the world may not be reached")
+                    format!("{chain} drops what is forwarded unless a rule allows it: the Internet may be unreachable")
                 }));
                 Some(crate::world::World::nat(&outer.device, addresses[0])?)
             }

@@ -137,7 +137,7 @@ pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
         let group = flow.group;
         let Some(host) = flow.source.host() else {
             if let SourcePlan::Custom(_) | SourcePlan::Endpoints(_) = *flow.source {
-                return refuse(group, "what is of one's own runs in the simulation only: it has no socket");
+                return refuse(group, "custom sources and ends run in the simulation only: they have no sockets");
             }
             all.push(None);
             continue;

@@ -128,7 +128,7 @@ fn flows_have_ways_that_exist() {
     assert_eq!(with_flow!(network, _, _ => network.flow(udp())), rule);
     let rule = "flow 1 (tcp): its acknowledgements have no way: say return_path([…])";
     assert_eq!(with_flow!(network, link, _ => network.flow(host()).path([link])), rule);
-    let rule = "flow 1 (udp): it hears nothing: leave return_path out";
+    let rule = "flow 1 (udp): nothing comes back to it: leave return_path out";
     assert_eq!(with_flow!(network, link, line => network.flow(udp()).path([link]).return_path([line])), rule);
     let (_, foreign, _) = network();
     let rule = "flow 1: path: a link or line of another NetworkBuilder: use the ids that this one gave";

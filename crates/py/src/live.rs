@@ -349,7 +349,7 @@ fn plan_of(
     faults: &Arc<Faults>,
 ) -> PyResult<Plan<Packet>> {
     if let Some((_, own)) = scenario.own_flows().next() {
-        let rule = "runs in the simulation only: hosts that are real have their own";
+        let rule = "runs in the simulation only: real hosts use the kernel's sockets and congestion controls";
         return Err(ScenarioError::new_err(own.error(rule).0));
     }
     caught(|| {

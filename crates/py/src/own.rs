@@ -10,7 +10,7 @@ pub fn program<'py>(make: &Bound<'py, PyAny>, scenario: &Scenario) -> PyResult<O
     let (rust, python): (Vec<_>, Vec<_>) = scenario.own_flows().map(|(_, own)| own).partition(|own| own.is_rust());
     let Some(first) = rust.first().copied() else { return Ok(None) };
     if !python.is_empty() || scenario.has_own_queue() {
-        let rule = "is written in Rust, and something else of the scenario in Python; a run has one of the two";
+        let rule = "is written in Rust, and another part of the scenario in Python; a run has one of the two";
         return Err(ScenarioError::new_err(first.error(rule).0));
     }
     let mut last: Option<&Foreign> = None;

@@ -83,7 +83,7 @@ choices! {
         Bbr = "bbr",
         /// BBR, version 3 (draft-ietf-ccwg-bbr).
         Bbr3 = "bbr3",
-        /// DCTCP (RFC 8257): the window falls by the share of packets that were marked.
+        /// DCTCP (RFC 8257): the window falls by half the share of packets that were marked.
         Dctcp = "dctcp",
         /// Prague, L4S's congestion control, with accurate ECN and ECT(1) (RFC 9330, RFC 9331, RFC 9768).
         Prague = "prague",

@@ -104,7 +104,7 @@ def read(
     all_ = [_budget(f"{path}: budget {at}", each, suite, by_id, given, settings) for at, each in enumerate(entries, 1)]
     run = {each.id for each in scenarios}
     if not (found := [each for each in all_ if each.scenario in run]):
-        raise _core.ScenarioError(f"{path}: no budget is of a scenario that is run; those are {', '.join(run)}")
+        raise _core.ScenarioError(f"{path}: no budget is for a scenario of this run: {', '.join(run)}")
     return found, len(all_) - len(found)
 
 

@@ -168,14 +168,14 @@ class Scenario:
         for key, _ in sets:
             first, _, rest = key.partition(".")
             if key == "queue.discipline":
-                raise _core.ScenarioError(f"sets: {key}: a suite takes the disciplines it is given, not this one")
+                raise _core.ScenarioError(f"sets: {key}: cannot be set: the first argument names the disciplines")
             if first not in ("flows", "queue") or not rest:
                 raise _core.ScenarioError(
                     f"sets: {key}: is the suite's own; flows, the queue, run.duration and run.warmup can be changed"
                 )
             if key in varied:
                 raise _core.ScenarioError(
-                    f"sets: {key}: is what the scenario varies (in {self.id}); choose other scenarios by only"
+                    f"sets: {key}: is what the scenario varies (in {self.id}); choose other scenarios with only"
                 )
         return replace(self, changed=(*self.changed, *sets))
 

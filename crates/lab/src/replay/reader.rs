@@ -283,7 +283,7 @@ impl<R: Read> Capture<R> {
                 self.done = 24;
                 Ok(())
             }
-            None if there >= 4 => not("is not a capture: neither pcap nor pcapng begins so"),
+            None if there >= 4 => not("is not a capture: its first bytes are those of neither pcap nor pcapng"),
             _ => not("is too short for a capture"),
         }
     }

@@ -150,7 +150,7 @@ impl Report {
             one(
                 "opaque_packets",
                 "packets",
-                "packets that arrived and are told from no other: one flow, which cannot be marked",
+                "packets that arrived and could not be assigned to a flow: together they are one flow, which cannot be marked",
                 self.outcome.flows.others.iter().sum(),
             ),
             one(
@@ -168,19 +168,19 @@ impl Report {
             one(
                 "jumps",
                 "",
-                "how often times leapt, back by more than half a second or ahead by more than a day: with any, all of this is flagged",
+                "how often times leapt, back by more than half a second or ahead by more than a day; a single leap flags all results",
                 self.outcome.totals.jumps,
             ),
             one(
                 "times_kept",
                 "",
-                "1 if packets arrived when they were recorded to, but for a few; 0 flags all of this",
+                "1 if all but a few packets arrived at their recorded times; 0 flags all results",
                 u64::from(self.outcome.totals.kept()),
             ),
             one(
                 "moved_packets",
                 "packets",
-                "packets of the capture that arrived more than 1 ms after their time, or were left out, for times leapt",
+                "packets of the capture that arrived more than 1 ms after their time, or were left out because times leapt",
                 self.outcome.totals.moved + self.outcome.totals.skipped,
             ),
             real(

@@ -29,11 +29,11 @@ pub fn opaque(flows: &Flows, packets: u64) -> Option<String> {
              (\"raw\" or Ethernet)"
         ),
         Kind::Type(number) => {
-            format!("; most often it is ether type 0x{number:04x}: capture where IP lies bare, if it is inside")
+            format!("; most often it is ether type 0x{number:04x}: if IP is inside, capture where it is not encapsulated")
         }
-        Kind::Llc => "; most often it is LLC (a length in the place of the ether type): capture where IP lies bare, if it is inside".to_owned(),
+        Kind::Llc => "; most often it is LLC (a length in the place of the ether type): if IP is inside, capture where it is not encapsulated".to_owned(),
         Kind::Ppp(number) => {
-            format!("; most often it is PPP protocol 0x{number:04x}: capture where IP lies bare, if it is inside")
+            format!("; most often it is PPP protocol 0x{number:04x}: if IP is inside, capture where it is not encapsulated")
         }
     });
     (count > 0).then(|| {

@@ -55,7 +55,7 @@ pub(super) fn links(outcome: &Outcome) -> ResultTable {
         f64s(
             "utilisation",
             "1",
-            "bits sent per second, over the rate; up to a packet above 1, as one in transmission when the window begins counts whole",
+            "bits sent per second, over the rate; may exceed 1 by up to a packet, because one in transmission when the window begins counts whole",
             rows().map(|row| row.counters.departed_bytes as f64 * 8.0 / window / row.rate.0 as f64),
         ),
         f64s(

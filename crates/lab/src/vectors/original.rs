@@ -44,8 +44,8 @@ pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
     let bytes: u32 = line.number(1, "the number of bytes")?;
     let wait = match (reading.waits[at].take(), before) {
         (Some(wait), _) => wait,
-        (None, Some(_)) if concurrent => return Err("between two units of one end there is a time".to_owned()),
-        (None, Some(_)) => return Err("between two units there is a time".to_owned()),
+        (None, Some(_)) if concurrent => return Err("there must be a time between two units of one end".to_owned()),
+        (None, Some(_)) => return Err("there must be a time between two units".to_owned()),
         (None, None) => Span::ZERO,
     };
     let answers = before.is_some_and(|before| before.side != side);

@@ -30,7 +30,7 @@ impl Driver {
             }
             SourcePlan::Connections(_) => self.open_next(flow)?,
             // The testbed refuses them.
-            SourcePlan::Endpoints(_) => return Err("ends of one's own have no sockets".to_owned()),
+            SourcePlan::Endpoints(_) => return Err("custom ends have no sockets".to_owned()),
             SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) | SourcePlan::Custom(_) => {
                 let (first, ecn) = (clock.as_mut().map_or(Span::ZERO, |clock| clock.first()), plan.source.ecn());
                 let port = self.free_port(SENDS);

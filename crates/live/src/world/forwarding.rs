@@ -34,7 +34,7 @@ pub fn uplinks() -> Result<Vec<String>, String> {
     let routes = fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     match default_devices(&routes) {
         devices if devices.is_empty() => {
-            Err("there is no default route: this host does not reach the world".to_owned())
+            Err("there is no default route: this host does not reach the Internet".to_owned())
         }
         devices => Ok(devices),
     }

@@ -62,7 +62,7 @@ fn check_flow(plan: &Plan, flow: &FlowPlan) -> Result<(), String> {
             let what = if flow.source.host().is_some() { "acknowledgements have" } else { "receiver's datagrams have" };
             return Err(format!("its {what} no way: say return_path([…])"));
         }
-        (false, false) => return Err("it hears nothing: leave return_path out".into()),
+        (false, false) => return Err("nothing comes back to it: leave return_path out".into()),
         _ => {}
     }
     if flow.size == Some(0) {

@@ -87,7 +87,7 @@ SCENARIOS = (
     of_trace("wifi", Dumbbell(trace="wifi", delay="5 ms", jitter="3 ms"),
              "Its base round trip is 10 ms, with up to 3 ms of jitter: an access point sends aggregates in turns with "
              "others."),
-    of_rate("rate-1m", "1 Mbit/s", 1, "0.3 times the product is one packet, the least that there is.", least=0.3),
+    of_rate("rate-1m", "1 Mbit/s", 1, "0.3 bandwidth-delay products are one packet, the smallest buffer.", least=0.3),
     of_rate("rate-10m", "10 Mbit/s", 1, "A home line."),
     of_rate("rate-100m", "100 Mbit/s", 1, "A fast home line."),
     of_rate("rate-1g", "1 Gbit/s", 0.5, "Fibre. Runs take half of the others' time."),
@@ -95,8 +95,8 @@ SCENARIOS = (
             "others' time: with Reno they show how the link is filled, and little more."),
     ControlScenario(
         "round-trip", "3", "Round trips",
-        "One flow has the link at base round trips from 5 to 500 ms, with a buffer of the product of 40 ms throughout: "
-        "deep for the short ones, shallow for the long ones.",
+        "One flow has the link at base round trips from 5 to 500 ms, with the buffer of one bandwidth-delay product "
+        "at 40 ms throughout: deep for short round trips, shallow for long ones.",
         lambda settings: {TESTED: flow()}, GOT,
         points={trip: (("flows.0.rtt", trip),) for trip in ("5 ms", "20 ms", "80 ms", "200 ms", "500 ms")},
         axis="Round trip", also=("filled_s",),

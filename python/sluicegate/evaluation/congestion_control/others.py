@@ -21,7 +21,7 @@ def against(id_: str, name: str, algorithm: str) -> ControlScenario:
     return ControlScenario(
         id_, "1", f"Beside {name}",
         f"One flow shares the link with one {name} flow, with buffers of a quarter, one and four bandwidth-delay "
-        f"products. What it gets over what {name} gets is 1 where they share equally.",
+        f"products. Its goodput over {name}'s is 1 if they share equally.",
         lambda settings: {name: flow(algorithm=algorithm), TESTED: flow()},
         (Number(TESTED, "over_first"), Number(name, "goodput_bps")),
         points=buffers("50 Mbit/s", (0.25, 1, 4)), axis="Buffer",

@@ -67,7 +67,7 @@ def regions(envelopes: Mapping[str, Envelope]) -> Figure:
     figure.supylabel("base round trip", fontsize=10)
     handles = [Patch(facecolor=colour, edgecolor=plot.GREY, label=words) for words, colour in KINDS]
     figure.legend(handles=handles, loc="outside upper center", ncols=3, title_fontsize=9.5,
-                  title=f"In each block of a round trip, from below: {counts} TCP flows")  # fmt: skip
+                  title=f"In each block of one round trip, from bottom to top: {counts} TCP flows")  # fmt: skip
     return figure
 
 

@@ -22,8 +22,8 @@ WORDS = (
 HOSTS = (
     "All flows are transfers without end between Linux's hosts with CUBIC. Slow start ends at a flow's share of the "
     "link, so that flows begin near what they settle at; each cell is measured for as long as its warm-up. Grey cells "
-    f"are not measured: where the share of a flow is above the {WINDOW // 2**20} MiB that Linux's hosts let be under "
-    "way, and where it would take more packets than the suite gives a cell."
+    f"are not measured: there a flow's share is above the {WINDOW // 2**20} MiB that Linux's hosts allow in flight, or "
+    "the cell would take more packets than the suite allows."
 )
 APART = 1.5
 """The least factor between two rates at which a promise ends that is not taken for chance. Over four seeds the two ends

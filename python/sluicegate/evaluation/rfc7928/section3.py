@@ -35,8 +35,8 @@ SCENARIOS = (
     Scenario(
         "asymmetric", "3.1", "Asymmetric links",
         f"{MILD} NewReno transfers over 10 Mbit/s one way and {UP.flows} over 2 Mbit/s the other way, with the "
-        "discipline in one direction only, Drop Tail in the other, and in both. Acknowledgements, SYNs and small "
-        "datagrams cross it, too: what is lost of them, and what it costs the transfers that they belong to.",
+        "discipline in one direction only, Drop Tail in the other, and in both; acknowledgements, SYNs and small "
+        "datagrams cross it, too. The rows show how many of them are lost, and what this costs their transfers.",
         asymmetric,
         (
             Number("down", "goodput_bps"), Number("up", "delay_p99_ns"), Number("one packet down", "completion_p95_ns"),
@@ -54,8 +54,8 @@ SCENARIOS = (
     Scenario(
         "scalable", "3.3", "Scalable sender",
         "A Prague transfer, whose packets are marked for L4S, shares the link with a CUBIC transfer with ECN, under "
-        "disciplines that mark as far as they can. What Prague gets over what CUBIC gets is 1 where the discipline "
-        "couples both.",
+        "disciplines that mark as far as they can. Prague's goodput over CUBIC's is 1 if the discipline couples "
+        "both.",
         lambda settings: {
             "CUBIC": transfers(algorithm="cubic", ecn=True),
             "Prague": transfers(algorithm="prague", ecn=True),

@@ -48,9 +48,9 @@ SCENARIOS = (
     ),
     Scenario(
         "ecn", "4.5", "Interaction with ECN",
-        "The transfers of Section 6.2 with ECN, under disciplines that mark as far as they can. Set beside "
-        "round-trips, it shows what marks spare to hosts that halve for a mark as for a loss, and whether they make "
-        "shares more equal.",
+        "The transfers of Section 6.2 with ECN, under disciplines that mark as far as they can. Compared with "
+        "round-trips, it shows what marks save hosts that halve their window for a mark as for a loss, and whether "
+        "marks make shares more equal.",
         lambda settings: {name: transfers(ecn=True) for name in CATEGORIES},
         (Number(CATEGORIES[0], "loss_ratio"), Number(LINKS, "jain"), Number(CATEGORIES[0], "delay_p99_ns")),
         points=TRIPS,

@@ -47,8 +47,8 @@ SCENARIOS = (
     ),
     Scenario(
         "aggressive-friendly", "5.2", "Aggressive beside TCP-friendly sender",
-        "A CUBIC transfer shares the link with a NewReno transfer. What CUBIC gets over what NewReno gets is 1 where "
-        "the discipline makes them equal.",
+        "A CUBIC transfer shares the link with a NewReno transfer. CUBIC's goodput over NewReno's is 1 if the "
+        "discipline makes them equal.",
         lambda settings: {"NewReno": transfers(), "CUBIC": transfers(algorithm="cubic")},
         (Number("CUBIC", "over_first"), Number("NewReno", "delay_mean_ns")),
     ),

@@ -50,8 +50,8 @@ SCENARIOS = (
     ),
     Scenario(
         "bursts-buffers", "7.1", "Bursts IV with other buffers",
-        "The traffic of case IV with buffers of half to four times the product of rate and round trip. What a larger "
-        "buffer saves of a burst it costs in delay, unless the discipline keeps the queue short.",
+        "The traffic of case IV with buffers of half to four times the product of rate and round trip. A larger "
+        "buffer saves more of a burst, but costs delay, unless the discipline keeps the queue short.",
         mix("video", "bulk"), (VIDEO, WEB, CBR),
         points={f"{limit} packets": () for limit in BUFFERS},
         axis="Buffer",

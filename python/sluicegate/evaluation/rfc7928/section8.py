@@ -42,8 +42,8 @@ def congested(name: str, section: str, word: str, count: int, loss: str) -> Scen
     """A steady level of congestion."""
     return Scenario(
         name, section, f"{word} congestion",
-        f"{count} NewReno transfers without end, for which the RFC's formula has Drop Tail lose {loss} of all packets. "
-        "Delay, goodput and the synchronization of losses show how the discipline stands this load.",
+        f"{count} NewReno transfers without end, of which Drop Tail loses {loss} of all packets by the RFC's formula. "
+        "Delay, goodput and the synchronization of losses show how the discipline copes with this load.",
         lambda settings: {"NewReno": transfers(count)}, ALL, also=("goodput_p5_bps", "avoidance_s"),
     )  # fmt: skip
 

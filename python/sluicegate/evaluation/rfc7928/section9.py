@@ -68,9 +68,9 @@ SCENARIOS = (
     ),
     Scenario(
         "both-ways", "9.2", "Bidirectional traffic",
-        f"{MILD} NewReno transfers in each direction, mild congestion, so that acknowledgements wait behind data. "
-        "Transfers of one packet start at random, and small datagrams go as DNS requests and responses: what is lost "
-        "of them, of SYNs and of acknowledgements, and what it costs.",
+        f"{MILD} NewReno transfers in each direction, mild congestion, so that acknowledgements wait behind data; "
+        "transfers of one packet start at random, and small datagrams go as DNS requests and responses. The rows show "
+        "how many of them, of SYNs and of acknowledgements are lost, and what this costs.",
         both_ways,
         (
             Number("one packet down", "completion_p95_ns"), Number("down", "goodput_bps"),

@@ -38,24 +38,25 @@ PAPER = Paper(
         Choice("TCP", "not stated beyond FTP transfers and a window of 100", "Reno with ns-2's settings (clock of "
                "10 ms, an acknowledgement for each packet)", "the usual host of simulations of that year"),
         Choice("Packet length", "1K bytes", "1000 bytes of IP, headers included; acknowledgements 40", "throughput "
-               "is then in bytes of the link"),
+               "then counts the bytes that the link carries"),
         Choice("Duration", "not stated", "see the end of this page", "long enough for intervals that decide every "
                "check"),
         Choice("An average at max_th or above", "the text: “greater”", "every arrival is dropped when the average is "
                "max_th or more", "as RED's figures have it; the two differ on single instants only"),
         Choice("Rate of five UDP sources", "“the same arrival rate”; whose rate Figs. 16 to 19 are drawn over is not "
                "said", "each source's own, 0.1 to 10 Mbit/s, at eight rates", "the plain reading of “their arrival "
-               "rate”; if the sum were meant, 10 Mbit/s is where each sends 2, and there the checks begin"),
+               "rate”; if their sum were meant, each would send 2 Mbit/s at 10 Mbit/s, and the checks begin with that "
+               "rate"),
         Choice("Candidates", "several are drawn; nothing on drawing one twice", "independent draws; a packet drawn "
                "twice is dropped once; “drop m” has m − 1 candidates, as Sec. 5 says", "the simplest reading"),
         Choice("Thresholds of Figs. 10 to 19", "30 and 60 in Sec. 5", "30 and 60; both pairs in Figs. 12 and 13, which "
-               "are compared with Fig. 4", "one line of thought for each figure"),
+               "are compared with Fig. 4", "as in the text; figures are compared under the same thresholds"),
         Choice("No synchronisation", "no measure", "variance of the sum of the windows over the sum of their "
                "variances", "1 when the windows are independent, their number when they are synchronised"),
         Choice("No bias against bursts", "no measure", "loss of 8 packets sent at once every 4 s less that of a smooth "
                "flow of the same rate", "both meet the same queue in the same run"),
         Choice("Just like RED", "no measure", "the mean over CHOKe's runs lies where a single run of RED lies", "then "
-               "no run tells which of the two it was"),
+               "a single run does not show which of the two disciplines it had"),
         Choice("A drawn packet that is already marked", "not considered", "draws are uniform over live packets only",
                "marked packets are gone in every respect but memory"),
     ),

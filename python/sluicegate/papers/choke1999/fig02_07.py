@@ -76,9 +76,9 @@ def fig3(runs: Runs, short: Runs) -> Iterator[Check]:
         yield from unfair(
             at,
             short.at(queue=at.queue),
-            "What a flow gets that loses half of its packets is set by how long its host waits between attempts, which "
-            "the report does not state; here it waits up to 60 s, and with shorter waits it gets more than the printed "
-            "number.",
+            "If a flow loses half of its packets, its throughput depends on how long its host waits between attempts. "
+            "The report does not state that. Here it waits up to 60 s; with shorter waits it gets more than the "
+            "printed number.",
         )
 
 
@@ -94,7 +94,7 @@ def fig4(runs: Runs, early: Runs) -> Iterator[Check]:
         yield reference(
             "UDP gets 25 % of the link (250 kbit/s)", at["udp_share"], printed(25, 1), evidence=fewer,
             because="The share depends on max_p and on the thresholds, neither of which the report states for this "
-            "figure: more early drops and nothing else bring it below the printed number.",
+            "figure. With more early drops, and nothing else changed, it is below the printed number.",
         )  # fmt: skip
         full = reference(
             "UDP and 32 TCP flows fill the link: 250 kbit/s + 32 × 23.4 kbit/s",
@@ -124,7 +124,7 @@ def stands_above(at: Runs) -> Check:
     best = rows.filter(pl.col("kind") == "tcp").group_by("seed").agg(pl.col("throughput_bps").max())
     part = at.quantity(best, "throughput_bps").percent_of(at.quantity(udp, "throughput_bps"))
     return claim(
-        "UDP stands far above every TCP flow", part.as_("the best TCP flow, a part of UDP's throughput"), below(10)
+        "UDP stands far above every TCP flow", part.as_("the best TCP flow's throughput over UDP's"), below(10)
     )
 
 

@@ -37,13 +37,13 @@ def fig8(load: Runs, longer_link: Runs) -> Iterator[Check]:
     reasons = (
         (
             longer,
-            "The loss depends on how often the TCP hosts retry, hence on the delay, which the report does not state: "
-            "a longer link and nothing else brings it below the printed number.",
+            "The loss depends on how often the TCP hosts retry, hence on the delay, which the report does not state. "
+            "With a longer link, and nothing else changed, it is below the printed number.",
         ),
         (
             smaller,
-            "The loss depends on the thresholds: with 30 and 60, which the report states with Fig. 9, and nothing "
-            "else changed it is above the printed number.",
+            "The loss depends on the thresholds. With 30 and 60, which the report states with Fig. 9, and nothing "
+            "else changed, it is above the printed number.",
         ),
     )
     for at, (evidence, why) in zip((small, large), reasons, strict=True):
@@ -139,7 +139,7 @@ def fig10(red: Runs) -> Iterator[Check]:
     penalty = at.over("udp_rate", "udp_loss").mean() - at.over("udp_rate", "tcp_loss").mean()
     yield claim(
         "RED can not protect: the part of its packets that a flow loses is roughly the same for all",
-        penalty.as_("what UDP loses more, mean over the rates", "percentage points"),
+        penalty.as_("UDP's loss less TCP's, mean over the rates", "percentage points"),
         below(1),
         source="Secs. 3 and 4, Fig. 10",
     )

@@ -59,8 +59,9 @@ def fig14(load: Runs, early: Runs) -> Iterator[Check]:
         (basic.at(10.0) - drop.at(10.0)).as_("the same at 10 Mbit/s", where=""),
         above(0),
         id="shorter-at-10",
-        because="At this rate the ceiling max_th holds both queues rather than early drops, which depend on max_p, not "
-        "stated by the report. With more of them and nothing else changed drop 3 keeps the shorter queue here too.",
+        because="At this rate the ceiling max_th holds both queues, not early drops. Early drops depend on max_p, "
+        "which the report does not state. With more of them, and nothing else changed, drop 3 keeps the shorter queue "
+        "here too.",
         evidence=evidence,
     )
     yield evidence
@@ -78,7 +79,7 @@ def fig15(load: Runs) -> Iterator[Check]:
         above(0),
     )
     gains = drop.over("udp_rate", "tcp_flow").gain_over(basic.over("udp_rate", "tcp_flow"))
-    words = "an improvement of around 10 to 15 %, of what and where is not said"
+    words = "an improvement of around 10 to 15 % (the report does not say of what, or at which rate)"
     over = reference(
         f"{words}: over all loads",
         gains.mean().as_("mean TCP flow, mean over the rates", where=""),

@@ -244,19 +244,19 @@ bursts = Study(
         bursts=bursts)  # fmt: skip
 def no_bias(bursts: Runs) -> Iterator[Check]:
     """32 TCP transfers without UDP, with two flows of 16 kbit/s each, about half an equal share: one sends 8 packets at
-    once every 4 s, the other spreads them out. Drop Tail has room for as many packets as RED and CHOKe have at most on
-    average (60 and 200), and with the buffer of the other figures (300). Means over seeds with 95 % intervals."""
+    once every 4 s, the other spreads them out. Drop Tail's buffer is as large as max_th of RED and CHOKe (60 and 200),
+    or that of the other figures (300). Means over seeds with 95 % intervals."""
 
     def excess(queue: object, what: str = "loss") -> Quantity:
         at = bursts.at(queue=queue)
-        return (at[f"burst_{what}"] - at[f"smooth_{what}"]).as_("what the bursts lose more", "percentage points")
+        return (at[f"burst_{what}"] - at[f"smooth_{what}"]).as_("the bursts' extra loss", "percentage points")
 
     for red, choke in ((RED, CHOKE), (RED_LARGE, CHOKE_LARGE)):
-        more, matches = excess(choke), excess(choke, "match").as_("what the bursts lose more by meeting their own flow")
+        more, matches = excess(choke), excess(choke, "match").as_("the bursts' extra loss by meeting their own flow")
         yield claim("RED has no bias against bursts", excess(red), not_above(0), source="Secs. 1 and 2")
         most = reference(
-            "no bias against bursts: most of what bursts lose more, they lose by meeting their own flow",
-            (matches - more * 0.5).as_("that, less half of all they lose more"),
+            "no bias against bursts: most of the bursts' extra loss comes from meeting their own flow",
+            (matches - more * 0.5).as_("their extra loss by meeting their own flow, less half of all their extra loss"),
             above(0),
             id="mostly-matches",
         )

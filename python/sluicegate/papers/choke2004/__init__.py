@@ -48,14 +48,14 @@ PAPER = Paper(
                "hardly depends on it, the queue does"),
         Choice("Rate of UDP in Figs. 8 and 9", "not stated", "10c", "as in Figure 5"),
         Choice("Place in the queue", "y in packets from the tail, up to the mean length", "parts of the length of each "
-               "snapshot", "queues vary, and tail and head are then where they belong; the packet at the very head is "
-               "counted by itself"),
+               "snapshot", "queue lengths vary, and tail and head are then at 0 and 1 in each snapshot; the packet at "
+               "the very head is counted by itself"),
         Choice("ρ of Fig. 6: rates", "0.1c is named", "0.1c, c, 3c and 10c", "from flat to steep"),
-        Choice("Times of snapshots", "every 100 ms", "every 97.3 ms", "UDP's gaps divide 100 ms, so that each look "
-               "would find it at the same point of its gap"),
+        Choice("Times of snapshots", "every 100 ms", "every 97.3 ms", "UDP's gaps divide 100 ms, so that each "
+               "snapshot would find UDP at the same point of its gap"),
         Choice("RED's gaps", "(44): r = p_b", "uniform on 1 … 1/p_b, which drops 2p_b/(1 + p_b)", "RED's default here; "
                "both are drawn as models"),
         Choice("TCP's law", "(43), without timeouts", "(43), and Padhye, Firoiu, Towsley and Kurose's with timeouts",
-               "windows of three packets"),
+               "windows are about three packets, so that timeouts are frequent"),
     ),
 )  # fmt: skip

@@ -106,7 +106,7 @@ def beyond(candidates: Runs, unequal: Runs, round_trips: Runs) -> Iterator[Check
     )  # fmt: skip
     yield many
     words = "the extended model holds for three UDP flows of 0.5c, c and 3c"
-    rate = reference(f"with the rate that the TCP flows were measured to send in place of their law, {words}",
+    rate = reference(f"with the TCP flows' measured rate in place of their law, {words}",
                      shares_hold(shares_at_rate(unequal.at(m=1), "m")), ALLOWED,
                      id="unequal-at-measured-rate")  # fmt: skip
     for at, rows in zip(unequal.each("m"), groups(unequal), strict=True):
@@ -230,12 +230,12 @@ def candidates_needed(needed: Runs) -> Iterator[Check]:
             yield reference(statement, share, below(LIMIT), id="curve")
             continue
         measured = at_rate(network, at["x1"].mean)
-        rate = reference("with the rate that the TCP flows were measured to send, the model holds",
+        rate = reference("with the TCP flows' measured rate, the model holds",
                          shares_hold(shares_at_rate(at, "x0")), ALLOWED, id="at-measured-rate")  # fmt: skip
         told = "no number" if measured is None else f"{100 * measured.share:.2f} %"
         yield reference(
             statement, share, below(LIMIT), id="full", evidence=rate,
-            because=f"The model has {said.share:.2f} % there, so near the limit that what the law of TCP is off "
-            f"decides: with TCP's rate as measured it has {told}.",
+            because=f"The model has {said.share:.2f} % there, so near the limit that the error of TCP's law decides: "
+            f"with TCP's rate as measured it has {told}.",
         )  # fmt: skip
         yield rate

@@ -40,7 +40,7 @@ many = Traffic(snapshots=True, N=NUMBERS, x0=[10.0])
 
 POINTS = "percentage points"
 THEOREM_1 = 100 * choke.PEAK_SHARE, "Theorem 1: 26.9 %"
-REST = "(3), (4), (6), (7) and (9), with {} rate and the hits as measured and RED's gaps, give the queue"
+REST = "equations (3), (4), (6), (7) and (9) give the queue, with RED's gaps and with {} rate and the hits as measured"
 PANELS = {
     "b": ("aggregate queue", "queue b (packets)"),
     "share": ("UDP's share of the link", "UDP's share (%)"),
@@ -79,15 +79,16 @@ def queue_matches(runs: Runs, axis: str) -> Iterator[Check]:
         yield reference(
             f"simulation and full model match very well, with (43) and (44): {words}", off(runs, axis, name, "full"),
             MATCH, id=f"{name}-full", evidence=one,
-            because="(43) knows no timeouts, (44) not how RED spaces its drops; to replace either alone brings the "
-            "queue nearer at every point. Each law is checked by itself under Section V-A.",
+            because="(43) has no timeouts, and (44) does not have the gaps that RED leaves between drops. Replacing "
+            "either alone brings the queue nearer at every point. Each law is checked by itself under Section V-A.",
         )  # fmt: skip
         yield reference(
-            f"the same with a law of TCP that knows timeouts, and RED's drops as it spaces them: {words}",
+            f"the same with a law of TCP that has timeouts, and with the gaps between RED's drops: {words}",
             off(runs, axis, name, "refined"), MATCH, id=f"{name}-refined", evidence=rest,
-            because="The law with timeouts is off what the flows send, more with more flows, and a comparison drops "
-            "fewer of TCP's arrivals than (5) says, which counts most where few flows share the queue. The one "
-            "lengthens the model's queue, the other shortens it; with both as measured the other equations give it.",
+            because="The law with timeouts differs from what the flows send, the more so the more flows there are. And "
+            "a comparison drops fewer of TCP's arrivals than (5) says, which matters most if few flows share the "
+            "queue. The first makes the model's queue longer, the second shorter. With both as measured, the other "
+            "equations give the queue.",
         )  # fmt: skip
     yield from (one, rest)
 
@@ -102,8 +103,8 @@ def distance(runs: Runs, axis: str, model: str) -> list[Quantity]:
         chart=Compared("x0", of("b", "share", "x1", "p1"), lines={"share": THEOREM_1}), load=load)  # fmt: skip
 def fig4(load: Runs) -> Iterator[Check]:
     """32 NewReno transfers and one UDP source on 1 Mbit/s (c = 125 packets/s). Means over seeds with 95 % intervals.
-    Full model: eqs. (3) to (9) with (43) and (44), and with a law of TCP that knows timeouts and the drops of RED as it
-    spaces them here. Approximate model: Sec. III-C; it has no matches of TCP, its p₁ is r."""
+    Full model: eqs. (3) to (9) with (43) and (44), and again with a law of TCP that has timeouts and with the gaps that
+    RED leaves between its drops here. Approximate model: Sec. III-C; it has no matches of TCP, its p₁ is r."""
     phi = np.linspace(1e-4, 0.4999, 200_001)
     rate, share = choke.closed_curve(phi)
     best = int(np.argmax(share))
@@ -244,8 +245,8 @@ def each_law(many: Runs, load: Runs) -> Iterator[Check]:
     yield reference(
         "a comparison drops b_i/b of a flow's arrivals: of TCP's", law("hits_tcp"), MATCH, source="eq. (5)",
         id="hits-tcp", evidence=udp,
-        because="A TCP flow sends when acknowledgements come, so when its packets have left the queue: "
-        "an arrival finds fewer of its own there than stand there on average. UDP's arrivals, which wait for nothing, "
-        "find what (5) says.",
+        because="A TCP flow sends when acknowledgements come, that is, after its packets have left the queue. So "
+        "an arrival finds fewer packets of its own flow in the queue than there are on average. UDP's arrivals wait "
+        "for nothing and find what (5) says.",
     )  # fmt: skip
     yield udp

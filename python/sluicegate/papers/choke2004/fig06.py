@@ -120,7 +120,7 @@ def density_matches(runs: Runs, axis: str) -> Check:
             told = f"{AXES[axis].text(getattr(at, axis))}, y/b = {place:g}"
             apart.append(Quantity(tuple(value - said for value in values), "", "ρ(y) against the model", at=told))
     least = min(each.mean for each in predicted(runs, axis, "b", "refined"))
-    why = f"2/b, which a model of means leaves open, of the shortest queue, {least:.0f}"
+    why = f"2/b, which a model of means cannot resolve, for the shortest queue, b = {least:.0f}"
     return reference(
         "simulation and analysis match well: ρ(y) at any twentieth of the queue, from the model with timeouts and "
         "RED's gaps", farthest(apart), not_above(2 / least, why), id="density-matches",
@@ -146,8 +146,8 @@ def fig6(load: Runs) -> Iterator[Check]:
     for x0 in RATES:
         apart, room = head(load.at(x0=x0))
         room += apart.spread.margin
-        why = (f"0, give or take {room:.2g}: of what stands at the head the part that is hit before the link is free, "
-               "and the 95 % interval over seeds")  # fmt: skip
+        why = (f"0, give or take {room:.2g}: the share of packets at the head that are hit before the link is free, "
+               "plus the 95 % interval over seeds")  # fmt: skip
         yield claim("UDP's share of the link equals ρ at the head", apart, within(-room, room, why), id="head")
     yield density_matches(load, "x0")
 
@@ -163,6 +163,6 @@ def fig6_n(many: Runs) -> Iterator[Check]:
     worst = max(used, key=used.__getitem__)
     yield claim("UDP's share of the link equals ρ at the head, for 12 to 64 TCP flows",
                 number(used[worst], "times", f"greatest difference over what is allowed, at N = {worst}"),
-                within(None, 1, "allowed at each N as for each rate of UDP: the part of what stands at the head that "
-                       "is hit before the link is free, and the 95 % interval"), id="head")  # fmt: skip
+                within(None, 1, "allowed at each N, as for each rate of UDP: the share of packets at the head that are "
+                       "hit before the link is free, plus the 95 % interval"), id="head")  # fmt: skip
     yield density_matches(many, "N")

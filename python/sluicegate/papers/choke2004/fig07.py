@@ -42,14 +42,14 @@ def fig7(vegas: Runs, newreno: Runs, alphas: Runs) -> Iterator[Check]:
     yield share_matches(vegas, "x0", "simulation and full model match, with (44)")
     rest = reference(REST.format("Vegas's"), farthest(laws(vegas, "x0")["rest_b"]), HALF_MATCH, id="rest")
     for model, words, why in (
-        ("full", "(44)", "and (44) knows only half of RED's drops, whose gaps are uniform here."),
+        ("full", "(44)", "and (44) gives only half of RED's drops, whose gaps are uniform here."),
         ("refined", "RED's drops as it spaces them", "and a comparison drops fewer of their packets than (5) says. "
          "With both as measured the other equations give the queue."),
     ):  # fmt: skip
         yield reference(
             f"simulation and full model match, with {words}: the queue", off(vegas, "x0", "b", model), MATCH,
-            id=f"queue-{model}", evidence=rest, because="The flows send less than α/τ at the measured τ, most at 10c, "
-            f"where losses leave their windows below what Vegas would have; {why}",
+            id=f"queue-{model}", evidence=rest, because="The flows send less than α/τ at the measured τ, by most at "
+            f"10c, where losses keep their windows below what Vegas would have; {why}",
         )  # fmt: skip
     yield rest
     means = [each.mean for each in (shares.at(1.25), *alphas.over("alpha", "share"))]

@@ -88,8 +88,8 @@ def kinds(several: Runs, ends: Runs, back: Runs, load: Runs) -> Iterator[Check]:
     for at in several.each("k"):
         pairs = zip(at.over("x0", "share"), predicted(at, "x0", "share", "refined"), strict=True)
         rows = [row for share, model in pairs for row in both(share, model.mean, share.at)]
-        rate = reference("with the rate that the TCP flows were measured to send in place of their law, the model "
-                         "holds for several UDP flows", shares_hold(shares_at_rate(at, "x0")), ALLOWED,
+        rate = reference("with the TCP flows' measured rate in place of their law, the model holds for several UDP "
+                         "flows", shares_hold(shares_at_rate(at, "x0")), ALLOWED,
                          id="at-measured-rate", source=BEYOND)  # fmt: skip
         yield reference("the model holds for several UDP flows of 0.2c to 5c each", shares_hold(rows), ALLOWED,
                         id="model", because=TIMEOUTS, evidence=rate, source=BEYOND)  # fmt: skip
@@ -110,9 +110,9 @@ def kinds(several: Runs, ends: Runs, back: Runs, load: Runs) -> Iterator[Check]:
         for flows in (TCP_FLOWS, BACK_MANY) for variant in HOSTS.values()
     )  # fmt: skip
     why = (
-        "Neither many flows, nor TCP packets that do not come back to back, nor UDP not synchronised with the link "
-        f"does it alone; all three together do ({single}). The queue then stays above min_th, so that CHOKe is always "
-        "on; else it is at min_th, and while CHOKe is off UDP takes all."
+        "Many flows alone do not bring it about, nor do spaced TCP packets or a UDP flow that is not synchronised with "
+        f"the link; all three together do ({single}). The queue then stays above min_th, so that CHOKe is always on. "
+        "Otherwise it is at min_th, and UDP takes all while CHOKe is off."
     )
     yield from (share(TCP_FLOWS, "as it is"), share(BACK_MANY, "as it is"), smooth)
     falls, _ = cycles(back.at(N=TCP_FLOWS, hosts=HOSTS["as it is"]))
@@ -121,6 +121,6 @@ def kinds(several: Runs, ends: Runs, back: Runs, load: Runs) -> Iterator[Check]:
 
 BEYOND = "Sec. VII; an extension of Sluicegate's"
 TIMEOUTS = (
-    "TCP loses much here, so that timeouts dominate: its law is above what the flows send at the measured p and τ, and "
-    "the model leaves them too much. With their rate as measured the model holds."
+    "TCP loses many packets here, so that timeouts dominate. Its law then gives a higher rate than the flows send at "
+    "the measured p and τ, and the model leaves them too much. With their rate as measured the model holds."
 )

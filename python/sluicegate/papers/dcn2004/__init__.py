@@ -47,29 +47,29 @@ PAPER = Paper(
         Choice("Users", "20,000 for about 105 Mbit/s one way, on both sides", "about 10,000 on each side", "Table "
                "1's requests of both directions then agree with its throughput: 8 kB for each"),
         Choice("The link's frames", "100 Mbit/s Ethernet", "38 bytes around each packet take time, but count as no "
-               "load", "with packets of 600 bytes 94 Mbit/s of IP are all that fit, and Drop Tail's 92.4 in Table "
-               "1 says so"),
+               "load", "with packets of 600 bytes at most 94 Mbit/s of IP fit, which agrees with Drop Tail's 92.4 in "
+               "Table 1"),
         Choice("Distributions of the browser", "named, and cited", "chosen to meet every number of the text; see "
-               "the users' page", "the measured tables are data of others"),
+               "“Web users” in the manual", "the measured tables are data of others"),
         Choice("Delays", "10 to 150 ms for each flow, “round-trip times”; “RTT up to 400 ms”", "uniform round trips "
-               "of 10 to 150 ms, queues not counted; each way in three runs beside", "the paper means a typical "
+               "of 10 to 150 ms without queues; 10 to 150 ms each way under “Delays”", "the paper means a typical "
                "range within the continental U.S."),
         Choice("End hosts", "windows of 16 KB, a least timeout of 1 s, FreeBSD 4.5", "the profile dcn2004: NewReno, "
                "delayed acknowledgements, a first window of 1 segment", "that system's defaults"),
         Choice("PI's start", "20 minutes of warm-up", "p starts near what it comes to in long runs", "from 0 it "
                "would take minutes"),
-        Choice("PI's unit", "nothing", "byte mode: p falls on a packet by its length", "in packet mode requests and "
-               "throughput are 3 to 8 % below Table 1's, and with ECN one direction drops three times as much as the "
-               "other; by bytes both directions are alike and these columns come near. Losses do not: with ECN they "
-               "are a quarter of the printed ones. See “PI's modes”"),
+        Choice("PI's unit", "nothing", "byte mode: a packet's drop probability is proportional to its length",
+               "in packet mode requests and throughput are 3 to 8 % below Table 1's, and with ECN one direction drops "
+               "three times as much as the other; by bytes both directions are alike and these columns come near. "
+               "Losses do not: with ECN they are a quarter of the printed ones. See “PI's modes”"),
         Choice("PI's gains", "“best settings”", "those of Hollot et al. (2001), at 170 Hz", "the paper cites them"),
         Choice("DCN's law", "p_ref rises with the last queue and falls with the one before", "AFD's signs, and the "
                "printed ones beside", "the printed law does not hold the queue"),
         Choice("DCN's gains", "a < b; “depend on the average number of flows”", "derived from the flows in HB at each "
-               "update", "fixed ones lose the queue after an hour, when 2000 flows are in HB"),
-        Choice("DCN's p_ref", "nothing on the first and the most", "infinite until a queue above q_ref has stood for "
-               "100 ms; then at most the largest pktcount of late", "a fixed bound in packets would be a rate, another "
-               "on each link; at the largest pktcount nothing is dropped, so that p_ref does not wind up"),
+               "update", "with fixed ones the queue is no longer held after an hour, when 2000 flows are in HB"),
+        Choice("DCN's p_ref", "nothing on its first and its largest value", "infinite until a queue above q_ref has "
+               "stood for 100 ms; then at most the largest pktcount of late", "a fixed bound in packets would be a "
+               "different rate on each link; at the largest pktcount nothing is dropped, so p_ref does not wind up"),
         Choice("DCN with an empty queue", "nothing", "a packet that finds it empty is queued, whatever its flow's "
                "count", "there is no congestion to notify of"),
         Choice("DCN's threshold and clearing interval", "no values", "10 packets, 0.5 s", "not those that Table 1's "
@@ -83,8 +83,8 @@ PAPER = Paper(
         Choice("“Close” and “reasonably good”", "no measure", "nearer to the uncongested network's mean response "
                "time than to Drop Tail's under the same load", "these two are the ends of the paper's comparison"),
         Choice("“Rather small”, “modestly worse” and “significant degradation”", "no measure", "growth of the mean "
-               "response time from 90 % load, less or more than half of that under Drop Tail (of PI with ECN: of "
-               "that without)", "what is small or large has to be seen beside what users bear otherwise"),
+               "response time from 90 % load, less or more than half of that under Drop Tail (for PI with "
+               "ECN: half of that without)", "small and large are relative to what users have without the scheme"),
         Choice("“Little” from ECN", "no measure", "less than a tenth of the mean response time", "what a reader "
                "sees of two curves"),
         Choice("“Not starved”", "no measure", "bytes of completed responses above 100,000 bytes at 105 %: at least "

@@ -26,7 +26,7 @@ def fig5(runs: Runs) -> Iterator[Check]:
                     beyond_halfway(runs.at(load=load), DCN), below(0), id="close")  # fmt: skip
     for load in CONGESTED:
         more = growth(runs, DCN, load) - growth(runs, DROP_TAIL, load) * 0.5
-        told = f"{more.label}, and half of Drop Tail's growth"
+        told = f"{more.label}, less half of Drop Tail's growth"
         yield claim("the performance degradation is rather small", more.as_(told), below(0), id="degradation")
 
 
@@ -36,7 +36,7 @@ def fig6(runs: Runs) -> Iterator[Check]:
     for load in CONGESTED:
         more = growth(runs, PI_ECN, load) - growth(runs, PI, load) * 0.5
         yield claim("performance degrades rapidly above 90 %; with ECN it is only modestly worse", more.as_(
-                    f"{more.label}, and half of the growth without"), below(0), id="degradation")  # fmt: skip
+                    f"{more.label}, less half of the growth without"), below(0), id="degradation")  # fmt: skip
 
 
 @figure(7, "AFD: response times", source="Sec. 5.1, Fig. 7", runs=of_afd,
@@ -48,14 +48,14 @@ def fig7(runs: Runs) -> Iterator[Check]:
     for load in CONGESTED:
         at = runs.at(load=load)
         more = growth(runs, AFD, load) - growth(runs, DROP_TAIL, load) * 0.5
-        told = f"{more.label}, and half of Drop Tail's growth"
+        told = f"{more.label}, less half of Drop Tail's growth"
         yield claim("there is significant degradation", more.as_(told), above(0), id="degradation")
         yield claim("a small yet noticeable improvement with ECN", less(at, AFD_ECN, AFD), below(-1), id="ecn",
                     tested="the mean response time is shorter by 1 ms at least")  # fmt: skip
         yield claim(
             "a flat region extending out to 1 second, the minimum timeout", plateau(at.at(scheme=AFD)), above(1),
-            id="plateau", remark="Not isolated; Table 1 has what AFD drops. Where small flows lose as many packets as "
-            "under PI, these hosts show the region.",
+            id="plateau", remark="The cause is not isolated; Table 1 has what AFD drops. Where small flows lose as "
+            "many packets as under PI, these hosts show the region.",
         )  # fmt: skip
         yield reference("a flat region out to 1 second: these hosts do show it", plateau(at.at(scheme=PI)), above(1),
                         id="plateau", source="beside Fig. 7")  # fmt: skip

@@ -32,7 +32,9 @@ WITHOUT_ECN = (DROP_TAIL, AFD, RIO_PS)
 """What PI without ECN comes before: schemes without ECN, as it is."""
 
 SUPERIOR = "clear performance superiority for DCN and PI with ECN"
-CARRIED = "Not isolated. Table 1 has what both carry and drop; the figure on targets has PI with 240 packets."
+CARRIED = (
+    "The cause is not isolated. Table 1 has what both carry and drop; the figure on targets has PI with 240 packets."
+)
 
 chart = Distributions(schemes=BEST)
 at_98, at_105 = (under([load], SCHEMES) for load in (98, 105))
@@ -40,8 +42,8 @@ at_98, at_105 = (under([load], SCHEMES) for load in (98, 105))
 
 @figure(9, "All schemes at 90 % load", source="Sec. 5.1, Fig. 9", chart=chart, runs=BEST_AT[90])
 def fig9(runs: Runs) -> Iterator[Check]:
-    """The best version of each design, as the paper chose it. Bands: 95 % intervals over seeds. DCN's distance is under
-    Figure 5."""
+    """The best version of each design, as the paper chose it. Bands: 95 % intervals over seeds. DCN's distance from
+    the uncongested network is under Figure 5."""
     for scheme in OTHER_AQM:
         yield claim("all but Drop Tail are not significantly degraded over the uncongested case",
                     beyond_halfway(runs, scheme), below(0), id="close")  # fmt: skip
@@ -51,7 +53,7 @@ def fig9(runs: Runs) -> Iterator[Check]:
 def fig11(runs: Runs) -> Iterator[Check]:
     """As Figure 9. Mean response times are compared run by run, with the same users and the same draws."""
     yield from orders(runs)
-    most = within(None, 1 + RESOLUTION, "1, and the width of a class of response times (1/64)")
+    most = within(None, 1 + RESOLUTION, "1 plus the width of a class of response times (1/64)")
     yield claim("for the vast majority of flows better than Drop Tail: no percentile up to the 99th is worse",
                 worst_percentile(runs), most, source="Sec. 5.1, Fig. 11", id="percentiles")  # fmt: skip
 

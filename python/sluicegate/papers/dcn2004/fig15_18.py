@@ -61,6 +61,6 @@ def some_large_gain(runs: Runs, paper: int) -> Iterator[Check]:
     # Where DCN slows none of them, the slowest percentile stands for those that it may slow.
     slowed, soonest = np.all([dcn > other for other in others], axis=0), np.min(others, axis=0)
     times = [float(row[where].min() if where.any() else row[-1]) for row, where in zip(soonest, slowed, strict=True)]
-    least = Quantity(tuple(times), "s", "least time under the others at percentiles that DCN slows against all of them")
+    least = Quantity(tuple(times), "s", "least time under the others, at percentiles where DCN is slower than all")
     yield claim("large flows that DCN affects adversely already take at least 10 s under the others", least,
                 within(10, None, "as the text says"), id="adversely", source="Sec. 5.1, Figs. 16, 18")  # fmt: skip

@@ -44,14 +44,14 @@ def statements(runs: Runs) -> Iterator[Check]:
     yield from _close(runs)
     half = growth(runs, DCN, 98) - growth(runs, DROP_TAIL, 98) * 0.5
     yield reference("DCN: the performance degradation is rather small", half.as_(
-                    f"{half.label}, and half of Drop Tail's growth"), below(0), id="degradation",
+                    f"{half.label}, less half of Drop Tail's growth"), below(0), id="degradation",
                     source="Fig. 5")  # fmt: skip
     for scheme, source in ((AFD, "Fig. 7"), (RIO_PS, "Fig. 8")):
         yield reference(f"{scheme.label}: significant degradation at higher loads", growth(runs, scheme, 98), above(0),
                         id="degradation", source=source)  # fmt: skip
     at_98 = runs.at(load=98)
     yield from _orders(at_98)
-    most = within(None, 1 + RESOLUTION, "1, and the width of a class of response times (1/64)")
+    most = within(None, 1 + RESOLUTION, "1 plus the width of a class of response times (1/64)")
     yield reference("for the vast majority of flows DCN is better than Drop Tail: no percentile up to the 99th is "
                     "worse", worst_percentile(at_98).as_(where=at_98.label()), most, id="percentiles",
                     source="Fig. 11")  # fmt: skip
@@ -164,7 +164,7 @@ def _agreement(by_hosts: Statements) -> str:
     missed = [
         f"“{each.statement}” ({_place(each)})" for each, holds in zip(by_hosts[REAL], real, strict=True) if not holds
     ]
-    told = f" With real stacks it is not so that {'; '.join(missed)}." if missed else ""
+    told = f" With real stacks these do not hold: {'; '.join(missed)}." if missed else ""
     return (
         f"Of {len(real)} statements {sum(real)} hold with real stacks, {sum(simulated)} in the simulation of the "
         f"paper's hosts and {sum(linux)} in that of Linux's. Real stacks and simulation come to the same in {same[0]} "

@@ -31,7 +31,7 @@ def targets(runs: Runs) -> Iterator[Check]:
         for best, other in ((PI, PI_240), (PI_ECN, PI_ECN_240)):
             yield claim("PI obtains its best performance with a target queue length of 24 packets",
                         less(runs.at(load=load), best, other), below(0), id="best",
-                        remark="Bursts empty so short a queue, and the link idles.")  # fmt: skip
+                        remark="So short a queue runs empty between bursts, and the link idles.")  # fmt: skip
 
 
 @figure("law", "DCN's control law", label="Control law", source="Sec. 3.2", after=20, chart=Distributions(),
@@ -127,8 +127,8 @@ def loads_met(prepared: Calibration) -> Iterator[Check]:
             f"an uncongested link carries {forward} and {reverse} Mbit/s",
             number(100 * max((each.miss for each in found), key=abs), "%", "how far off, the worst seed and direction"),
             within(-room, room, "what calibration is to meet"), id=f"{name}".replace(" ", "-"),
-            remark="Nearest of all tries. One long response can be more than the room: with a user less it is too "
-            "little, with that user too much. Schemes are compared with the same users all the same.",
+            remark="The nearest of all tries. One long response can exceed the tolerance: without its user the load is "
+            "too small, with that user too large. Schemes are still compared with the same users.",
         )  # fmt: skip
 
 
@@ -143,5 +143,5 @@ def steady(at: Runs) -> Check:
     ]
     worst = number(max(changes, key=abs), "%", "change between the halves, in the direction where it is more")
     return reference("p is the same in both halves of the measured time", worst.as_(where=at.label() or GENERAL),
-                     within(-20, 20, "a fifth: drops go with p, and the orders of the schemes with more than that"),
+                     within(-20, 20, "a fifth: drops change with p, but the order of schemes only if p changes more"),
                      id="steady", source="beside Sec. 4.1")  # fmt: skip

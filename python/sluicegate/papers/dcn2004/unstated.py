@@ -19,11 +19,12 @@ thresholds = under(LOADS, (DROP_TAIL, DCN, DCN_40))
 @figure("modes", "PI by bytes and by packets", label="PI's modes", source="Table 1", after=20, chart=Distributions(),
         runs=modes)  # fmt: skip
 def pi_modes(runs: Runs) -> Iterator[Check]:
-    """PI's probability may fall on each packet alike (packet mode) or by its length (byte mode), which spares
-    acknowledgements and SYNs. In packet mode, where marks cost a flow no packet, one direction starves the other: the p
-    of the busier one also hits the SYNs of users who browse in the other direction, whose load then falls, so that
-    their own direction's p falls too and spares the SYNs of the busier one. In byte mode both directions are alike, and
-    requests and throughput come nearer to Table 1's: the schemes called PI have it. The printed losses lie between."""
+    """PI's drop probability may be the same for each packet (packet mode) or proportional to its length (byte mode),
+    which spares acknowledgements and SYNs. In packet mode, where marks cost a flow no packet, one direction starves the
+    other. The p of the busier direction also drops SYNs of users who browse in the other direction. Their load falls,
+    and with it the p of their own direction, which then spares the SYNs of the busier one. In byte mode both directions
+    are alike, and requests and throughput come nearer to Table 1's: the schemes called PI use it. The printed losses
+    lie between those of the two modes."""
     for scheme in MODES:
         at = runs.at(scheme=scheme)
         apart = (at["forward_loss"] - at["reverse_loss"]).as_("loss forward, less that in reverse", "% points")
@@ -39,10 +40,10 @@ def pi_modes(runs: Runs) -> Iterator[Check]:
 @figure("threshold", "DCN's threshold", label="Threshold", source="Table 1", after=20, chart=Distributions(),
         runs=thresholds)  # fmt: skip
 def threshold(runs: Runs) -> Iterator[Check]:
-    """With a threshold of 40 packets in place of 10 fewer flows are judged: loss, requests and throughput come near
-    Table 1's, but what is left to judge does not hold the queue, which runs to its limit at 98 and 105 % load. With 10
-    the queue is held, with nearer to the 2000 flows in HB that the paper saw, but each of them loses more. No setting
-    that was tried does both."""
+    """With a threshold of 40 packets in place of 10, fewer flows are judged. Loss, requests and throughput come near
+    Table 1's, but the flows that are judged are too few to hold the queue, which grows to its limit at 98 and 105 %
+    load. With 10 the queue is held, and the flows in HB are nearer to the 2000 that the paper saw, but each of them
+    loses more. No setting that was tried does both."""
     for load in LOADS:
         for scheme in (DCN, DCN_40):
             at = runs.at(load=load, scheme=scheme)

@@ -25,13 +25,13 @@ PAPER = Paper(
         "sluicegate run long_and_short --set queue.dcn.threshold=20 --seed 3",
     ),
     choices=(
-        Choice("Hosts", "ns-2's and FreeBSD 4.5's", "scenarios 1 to 3, which lend the study of DCN its unresponsive "
-               "flow: Linux's Reno. All else in that study: FreeBSD 4.5's, as in DCN 2004", "what discipline to use is "
-               "a question of today; what a paper leaves open is one of its own hosts. Where a statement on the first "
-               "depends on the hosts, ns-2's stand beside Linux's"),
+        Choice("Hosts", "ns-2's and FreeBSD 4.5's", "Linux's Reno in scenarios 1 to 3, from which the study of DCN "
+               "takes its unresponsive flow; FreeBSD 4.5's in the rest of that study, as in DCN 2004", "which "
+               "discipline to use is a question for today's hosts, what a paper leaves open one for its own. Where a "
+               "statement on the choice of a discipline depends on the hosts, ns-2's stand beside Linux's"),
         Choice("DCN: threshold, clearing interval", "no values", "10 packets, 0.5 s", "chosen here [D]; varied above"),
         Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "from the flows in HB with a gain of 2/9, "
-               "6.25 ms; 0.1 packets at least, and while a queue stands the largest pktcount at most", "AFD's ratio "
+               "6.25 ms; at least 0.1 packets, and at most the largest pktcount while a queue stands", "AFD's ratio "
                "and frequency [D]; varied above. In runs of two hours, with 2000 flows in HB, gains and least p_ref "
                "decide whether the queue is held: see the report on DCN 2004"),
         Choice("DCN: T_dec", "800 ms", "800 ms", "as printed; varied above"),

@@ -19,8 +19,8 @@ HELD, STARVED = 2 * FAIR, 90.0
 
 SLOW_LINK = (
     "CoDel and FQ-CoDel run with their RFCs' target of 5 ms in all three scenarios, though on the 1 Mbit/s of scenario "
-    "1 a packet alone takes 8 ms; RFC 8290 (Sec. 5.2.2) asks for a target of one packet's time at least on such a "
-    "link, so that their places there are those of a setting that their authors advise against."
+    "1 a packet alone takes 8 ms. RFC 8290 (Sec. 5.2.2) asks for a target of one packet's time at least on such a "
+    "link, so their ranks there belong to a setting that their authors advise against."
 )
 """What the ranking has to be read with."""
 
@@ -86,7 +86,7 @@ CRITERIA = (
     Criterion(
         "bursts",
         "bursts",
-        "halves what bursts lose beyond smooth traffic",
+        "halves the loss of bursts beyond that of smooth traffic",
         "bursts' loss\nbeyond\nsmooth",
         "bursts",
         "burst_excess",
@@ -183,7 +183,7 @@ class Ranking:
             f"At most twice a fair share: {self._listed(held)}. " if held else "None holds it to twice a fair share. "
         )
         if between:
-            text += f"Less than all: {self._listed(between)}. "
+            text += f"More than that, but less than nine tenths of the link: {self._listed(between)}. "
         if blind:
             text += f"Nine tenths or more of the link, TCP is starved: {', '.join(blind)}. "
         if held:
@@ -203,8 +203,8 @@ class Ranking:
         worst = low[0] if low else order[-1]
         return (
             f"Most even: {', '.join(f'{name} {jain[name]:.3f}' for name in order[:5])}. Drop Tail has "
-            f"{jain[BASELINE]:.3f}; {len(low)} of {len(order)} have less than it, for a short queue leaves round trips "
-            f"further apart: least {worst} with {jain[worst]:.3f}. Least delay (99th percentile): "
+            f"{jain[BASELINE]:.3f}; {len(low)} of {len(order)} have less, because with a short queue the round trips "
+            f"differ more. Least even: {worst} {jain[worst]:.3f}. Least delay (99th percentile): "
             f"{', '.join(f'{name} {self.delay(name):.0f} ms' for name in quick[:5])}; drop_tail "
             f"{self.delay(BASELINE):.0f} ms."
         )
@@ -245,13 +245,13 @@ class Ranking:
                 over = self.excess(criterion, name).mean
                 near.append(
                     f"{name} ({criterion.short} {self._one(criterion, name)}, {over:.{criterion.decimals}f} above "
-                    "the line)"
+                    "the threshold)"
                 )
         if not near:
             return ""
         return (
-            f"One criterion is missed by {', '.join(near)}; the lines are Sluicegate's, and others would rank these "
-            "otherwise."
+            f"One criterion is missed by {', '.join(near)}. We chose these thresholds; others would rank these "
+            "disciplines differently."
         )
 
     def _one(self, criterion: Criterion, name: str) -> str:
@@ -316,7 +316,7 @@ def matrix(unresponsive: Runs, mixed: Runs, bursts: Runs, checks: Sequence[Check
         unresponsive=unresponsive, mixed=mixed, bursts=bursts)  # fmt: skip
 def which_to_use(unresponsive: Runs, mixed: Runs, bursts: Runs) -> Sequence[Check]:
     """Each criterion is a number from one of the three scenarios below; it is met (✓, green) when the whole 95 %
-    interval over seeds is on the good side. Halved is what Drop Tail has under the same traffic. More criteria first,
-    then less memory, then less delay. DCN 2004 and CHOKe 1999 each compare with a few others, on traffic of their
-    own, and recommend themselves."""
+    interval over seeds is on the good side. “Halves” means half of what Drop Tail has under the same traffic.
+    Disciplines that meet more criteria come first, then those with less memory, then those with less delay. DCN 2004
+    and CHOKe 1999 each compare with a few others, on traffic of their own, and recommend themselves."""
     return []

@@ -112,7 +112,7 @@ def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[C
         offered = (at(plain, FAST, load)["used"] * 5).as_("load offered", "% of the link", where="")
         room, seeds = offered.spread.run_margin, offered.spread.count
         yield exact(
-            f"the transfers offer {page} % of the link: on one five times as fast",
+            f"the transfers offer {page} % of the link, measured on a link five times as fast",
             offered,
             within(
                 100 * load - room - 0.5,
@@ -131,7 +131,7 @@ def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[C
             source="Sec. 3.2 and 5; the law corrected [D]",
             id=f"holds-{page}",
         )
-        longer = (wrong["queue"] - right["queue"]).as_("what the printed law's queue is longer", where="")
+        longer = (wrong["queue"] - right["queue"]).as_("how much longer the printed law's queue is", where="")
         yield claim(
             "derived here: the printed law, whose proportional part pushes the wrong way, holds a longer queue than "
             f"the corrected one at {page} % load",
@@ -147,7 +147,8 @@ def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[C
             id=f"printed-trial-{page}",
             source="trial runs for this project, under HTTP on 100 Mbit/s [D]",
         )
-        drops = (wrong["loss"] - right["loss"]).as_("what the printed law drops more", "percentage points", where="")
+        drops = wrong["loss"] - right["loss"]
+        drops = drops.as_("how much more the printed law drops", "percentage points", where="")
         yield claim(
             "derived here: swinging, the printed law also drops more packets than the corrected one",
             drops,
@@ -245,11 +246,11 @@ def ends(runs: Runs, each: Varied, column: str, unit: str) -> list[str]:
 
 @figure("classification", ", ".join(each.name for each in CLASSIFICATION), label="How flows are classified", after=11,
         source="Sec. 3.1", runs=alone, chart=grid(CLASSIFICATION, (HB, HB_SHORT, SHORT_HIT, QUEUE, LOSS), {
-            "The threshold decides who is watched more than who is hit. Of the flows in HB short are":
+            "The threshold decides who is watched more than who is hit. Share of short flows in HB":
                 ("threshold", "hb_short", "%"),
-            "But a watched flow loses only what is above p_ref, and of the short transfers lose a packet":
+            "But a watched flow loses only what is above p_ref. Share of short transfers that lose a packet":
                 ("threshold", "short_hit", "%"),
-            "The queue over the clearing interval": ("clearing", "queue", "packets"),
+            "Queue, by clearing interval": ("clearing", "queue", "packets"),
             "A small SB forgets counts by collisions and finds fewer flows, so that the queue is":
                 ("sb_entries", "queue", "packets"),
             "An HB that is full leaves the rest unjudged; the queue is": ("hb_flows", "queue", "packets"),
@@ -277,12 +278,12 @@ def never_judged(laws: Runs) -> Sequence[Check]:
 @figure("control", ", ".join(each.name for each in CONTROL), label="How p_ref is controlled", after=12,
         source="Sec. 3.2",
         runs=alone, chart=grid(CONTROL, (QUEUE, LOSS, USED, SHORT_HIT), {
-            "A slow controller lets the queue grow. T_update": ("t_update", "queue", "packets"),
-            "The queue over the gain": ("gain", "queue", "packets"),
-            "and the short transfers hit": ("gain", "short_hit", "%"),
-            "T_dec moves the use of the link": ("t_dec", "used", "%"), "and the loss": ("t_dec", "loss", "%"),
-            "The queue over the least p_ref": ("p_ref_min", "queue", "packets"),
-            "and over the most, where p_ref starts": ("p_ref_max", "queue", "packets"),
+            "A slow controller lets the queue grow. Queue, by T_update": ("t_update", "queue", "packets"),
+            "Queue, by gain": ("gain", "queue", "packets"),
+            "Short transfers hit, by gain": ("gain", "short_hit", "%"),
+            "Utilisation, by T_dec": ("t_dec", "used", "%"), "Loss, by T_dec": ("t_dec", "loss", "%"),
+            "Queue, by least p_ref": ("p_ref_min", "queue", "packets"),
+            "Queue, by largest p_ref, where p_ref starts": ("p_ref_max", "queue", "packets"),
         }))  # fmt: skip
 def control(runs: Runs) -> Sequence[Check]:
     """As above. a < b are constants that depend on the average number of flows and the average round trip; T_dec =
@@ -330,7 +331,7 @@ def changes(runs: Runs, checks: Sequence[Check] = ()) -> Drawing:
 @figure("matters", "Changes against the defaults, and which of the open values matter", label="What matters", after=13,
         chart=changes, runs=alone)  # fmt: skip
 def what_matters(runs: Runs) -> Sequence[Check]:
-    """Each value against the default, paired by seed; the paper says nothing on how sensitive the results are. Called a
-    change that matters: at least 2.4 packets of queue, 0.5 points of loss, 1 point of the link or 0.5 points of short
-    transfers hit, with the whole 95 % interval off zero (red); smaller ones lie in the shaded band."""
+    """Each value against the default, paired by seed; the paper says nothing on how sensitive the results are. A change
+    matters (red) if it is at least 2.4 packets of queue, 0.5 points of loss, 1 point of the link or 0.5 points of short
+    transfers hit, with the whole 95 % interval off zero. Smaller changes lie in the shaded band."""
     return []

@@ -114,8 +114,8 @@ def one_unresponsive_flow(runs: Runs, authors: Runs) -> Iterator[Check]:
         ("drop_tail", "red"), 95, source="CHOKe 1999, Sec. 3 and Figs. 2, 3", id="starved",
     )  # fmt: skip
     yield from depends_on_hosts(
-        runs, authors, "what does not tell flows apart cannot restrict one that does not react", BLIND, STARVED,
-        source="CHOKe 1999, Sec. 1; DCN 2004, Sec. 2", id="blind",
+        runs, authors, "a discipline that does not tell flows apart cannot restrict one that does not react", BLIND,
+        STARVED, source="CHOKe 1999, Sec. 1; DCN 2004, Sec. 2", id="blind",
         tested=f"it leaves the flow nine tenths of the link, whichever of {len(BLIND)} it is",
     )  # fmt: skip
     for name, source in POLICING.items():

@@ -131,7 +131,7 @@ OF_UDP = {
 }
 OF_BURSTS = {
     "burst_loss": _loss("on_off").as_("loss of bursts", "%"),
-    "burst_excess": (_loss("on_off") - _loss("poisson")).as_("what bursts lose beyond smooth traffic", "points"),
+    "burst_excess": (_loss("on_off") - _loss("poisson")).as_("loss of bursts beyond that of smooth traffic", "points"),
 }
 
 

@@ -43,7 +43,7 @@ PAPER = Paper(
         Choice("An average at max_th or above", "the text: “exceeds”; Figs. 1 and 17: at least", "every arrival is "
                "dropped when the average is max_th or more", "as the figures have it"),
         Choice("Gaps between marks", "Fig. 2, Sec. VII and Fig. 17 give three laws", "Sec. VII: uniform on 1 … 1/p_b",
-               "the law that the text derives; each is tested against its own law"),
+               "the law that the text derives; the gaps of each way of marking are tested against its own law"),
         Choice("TCP", "4.3-Tahoe's congestion control; a first threshold of half the advertised window; an "
                "acknowledgement for each packet", "the profile `red1993`, which has these",
                "see the manual's page on hosts"),
@@ -84,9 +84,9 @@ PAPER = Paper(
                "send a packet or two each"),
         Choice("Delays of Fig. 11", "lost with the figure; node 5's round trip is six times the others'",
                "6 ms and 36 ms", "the paper varies min_th up to 14 and buffers up to 22 packets. At 6 ms four windows "
-               "of 12 packets leave 14.25 packets waiting, and 22.25 with node 5's: there the ranges end, because "
-               "beyond RED has nothing to mark and Drop Tail nothing to drop. 6 ms is Fig. 4's shortest round trip, "
-               "too"),
+               "of 12 packets leave 14.25 packets waiting, and 22.25 with node 5's: the ranges end there, because "
+               "above them RED has nothing to mark and Drop Tail nothing to drop. 6 ms is Fig. 4's shortest round "
+               "trip, too"),
         Choice("Access links of Fig. 11", "not stated", "100 Mbit/s", "faster than the bottleneck, so that a window "
                "comes as a cluster"),
         Choice("A loose cluster", "one long interarrival time and many smaller ones", "the median of the times between "

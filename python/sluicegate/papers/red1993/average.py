@@ -159,8 +159,8 @@ def is_eq_1(runs: Runs, suffix: str = "", where: str | None = None) -> Iterator[
         "the average does not significantly exceed max_th: from where it first reaches max_th it is what the filter "
         "allows while every arrival is dropped and the queue only drains",
         lag, source="Secs. III and IV", id="filter",
-        bound=within(None, ROUNDING, "0, give or take a millionth: from the average and the queue at the first "
-                     "arrival, the departures and eq. (1), whatever the queue was afterwards"),
+        bound=within(None, ROUNDING, "0, give or take a millionth: computed from the average and the queue at the "
+                     "first arrival, the departures and eq. (1), not from the run's queue afterwards"),
     )  # fmt: skip
 
 

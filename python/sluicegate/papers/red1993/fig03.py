@@ -160,12 +160,12 @@ def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterato
     yield reference(
         never, staggered["longest_queue"], at_most, id="queue", evidence=farthest_first,
         because="The text does not say which node is how far away. With the nearest first, as chosen, slow starts pile "
-        f"up more than with the farthest first, where the link is used {other['link_used'].mean:.0f} % however; and "
-        "single runs differ by as much as is wanting.",
+        f"up more than with the farthest first, where however the link is used {other['link_used'].mean:.0f} %. And "
+        f"single runs differ by as much as the queue exceeds {MOST_QUEUED} packets.",
     )  # fmt: skip
     yield farthest_first
     yield reference(f"{never} in the one run that is shown: such a run is not rare here", staggered["not_above_40"],
-                    within(5, None, "one run in twenty at the least: what may be called rare"),
+                    within(5, None, "at least one run in twenty: fewer would be rare"),
                     id="queue-runs")  # fmt: skip
     yield claim("the buffer is large enough that RED, never the buffer, drops packets",
                 staggered["dropped_by_buffer"].total(), within(0, 0, "none"))  # fmt: skip
@@ -175,7 +175,7 @@ def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterato
     yield claim("as the number of connections increases, the gateway drops packets more often", staggered["slope"],
                 above(0), tested="the slope of drops per second over 1, 2, 3 and 4 connections")  # fmt: skip
     more = (longer["node_1"] - longer["node_3"]).as_(
-        "what node 1 (6 ms) has more than node 3 (20 ms) in seconds 1 to 10"
+        "throughput of node 1 (6 ms) less that of node 3 (20 ms) in seconds 1 to 10"
     )
     # When all four are active; in a single second chance decides.
     yield claim("connections with shorter round trips have the higher throughput", more, above(0))

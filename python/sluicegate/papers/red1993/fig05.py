@@ -157,7 +157,7 @@ def powers(runs: pl.DataFrame, column: str) -> Quantity:
         if met.height:
             there = np.interp(met["x"].to_numpy(), x, tail[column].to_numpy())
             gains.append(100 * float(np.mean(met[column].to_numpy() / there - 1)))
-    told = f"by which RED's power is higher ({len(seeds) - len(gains)} of {len(seeds)} seeds cannot tell)"
+    told = f"how much higher RED's power is ({len(seeds) - len(gains)} of {len(seeds)} seeds cannot tell)"
     return Quantity(tuple(gains or [math.nan]), "%", told)
 
 

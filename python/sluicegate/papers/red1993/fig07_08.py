@@ -254,7 +254,7 @@ def marks_and_gaps(marks: Runs, **_: object) -> Drawing:
     bottom.set_xlim(0, 250)
     bottom.set_ylim(0, 102)
     bottom.set_xlabel("gap between marks (packets)")
-    bottom.set_ylabel("gaps that are at most so long (%)")
+    bottom.set_ylabel("gaps of at most this length (%)")
     plot.legend(figure, [bottom])
     return Drawing(figure, data)
 
@@ -316,9 +316,9 @@ entering = Study(
 @figure(8, "Two methods of marking", source="Sec. VII, Fig. 8", chart=marks_and_gaps, marks=marks, entering=entering)
 def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
     """A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked by the
-    discipline itself. Above: a dot for each marked packet, seed {seed}. Below: how many of the gaps of all seeds are at
-    most so long, and the laws. The laws are told apart in further runs, with p_b = 0.1 and 500 gaps or so in each;
-    Fig. 17's first packet of the band in runs of bursts."""
+    discipline itself. Above: a dot for each marked packet, seed {seed}. Below: the distribution of the gaps of all
+    seeds, and the laws. Further runs with p_b = 0.1 and some 500 gaps each tell the laws apart. Runs of bursts test
+    what Fig. 17 does with the first packet of the band."""
     one, two = marks.at(way=METHOD_1), marks.at(way=METHOD_2)
     for at in (one, two):
         mean = red.expected_marks(at.way.law, at.way.p_b, ARRIVALS)

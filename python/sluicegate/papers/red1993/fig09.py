@@ -153,7 +153,7 @@ def fig9(heavy: Runs, few: Runs) -> Iterator[Check]:
     apart, error = unlike(*(counted(column).mean for column in COUNTED))
     yield claim(
         "with a queue measured in packets short packets are just as likely to be dropped as longer ones",
-        number(apart, "percentage points", "early drops per arrival between the thresholds, of data less of acks"),
+        number(apart, "percentage points", "early drops per arrival between the thresholds: data's less acks'"),
         within(-3 * error, 3 * error, f"0, give or take three standard errors ({error:.2g} each)"),
         id="short-as-likely",
     )  # fmt: skip

@@ -213,7 +213,7 @@ def at_the_same_queue(red: Runs, other: Runs) -> Quantity:
         both = (queue >= queues.min()) & (queue <= queues.max())
         more = share[both] - np.interp(queue[both], queues[order], shares[order])
         found.append(float(np.mean(more)) if both.any() else math.nan)
-    return Quantity(tuple(found), "percentage points of the throughput", "what node 5 has more under RED")
+    return Quantity(tuple(found), "percentage points of the throughput", "node 5's gain under RED")
 
 
 def less_than_under_red(name: str, red: Runs, other: Runs) -> Check:
@@ -257,7 +257,7 @@ def fig14(red: Runs, tail: Runs) -> Iterator[Check]:
     share, most = red.over("size", "share"), red.over("size", "possible")
     short, part = (most - share).mean(), share.percent_of(most).mean()
     gained = (at_the_same_queue(red, tail) - short).as_(
-        f"what RED gives more than Drop Tail, less the {short.mean:.2g} that are wanting to the maximum (RED gives "
+        f"RED's gain over Drop Tail, less the {short.mean:.2g} by which RED stays below the maximum (RED gives "
         f"{part.mean:.0f} % of it)"
     )  # fmt: skip
     yield claim(

@@ -122,7 +122,7 @@ def bounds_and_chances(luck: Runs, **_: object) -> Drawing:
     return Drawing(figure, pl.concat([lines, dots], how="diagonal"))
 
 
-@figure(16, "By luck more than its part of the marks?", source="Sec. X, Appendix and Fig. 16", chart=bounds_and_chances,
+@figure(16, "More than its part of the marks by luck?", source="Sec. X, Appendix and Fig. 16", chart=bounds_and_chances,
         luck=luck)  # fmt: skip
 def fig16(luck: Runs) -> Iterator[Check]:
     """Lines: the bound exp(−2n(C − 1)²p²) for n = 100, the first bound of eq. (4), and the binomial chance. Dots: five

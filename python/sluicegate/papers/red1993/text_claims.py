@@ -202,7 +202,8 @@ def byte_mode(modes: Runs, unresponsive: Runs) -> Iterator[Check]:
     RED with thresholds of 10 and 60 packets, in byte mode of 10,000 and 60,000 bytes; in byte mode also with Method 1,
     which does not count. Means over seeds with 95 % intervals."""
     packet, byte, method_1 = modes.each("mode")
-    more = (byte["ftp"] - byte["telnet"]).as_("what FTP loses more of its packets early", "percentage points", where="")
+    more = byte["ftp"] - byte["telnet"]
+    more = more.as_("FTP's packets dropped early, less TELNET's", "percentage points", where="")
     yield claim("in byte mode a large FTP packet is more likely to be marked than a small TELNET packet", more,
                 above(0), id="large-more-often")  # fmt: skip
     lengths = not_unlike(byte["lengths"].mean)
@@ -226,7 +227,7 @@ def byte_mode(modes: Runs, unresponsive: Runs) -> Iterator[Check]:
     yield claim(
         alike, packet["ratio"], not_unlike(1), source=source, id="alike", evidence=deaf,
         because="FTP responds: after drops it sends less while the average is still high, so that its packets meet a "
-        "slightly lower probability than TELNET's. Of unresponsive flows both lengths lose alike.",
+        "slightly lower probability than TELNET's. Unresponsive flows lose packets of both lengths alike.",
     )  # fmt: skip
     yield deaf
 
@@ -271,7 +272,7 @@ EARLY_RANDOM_DROP = Variant("Early Random Drop", (("queue.discipline", "early_ra
 users = Study(
     MISBEHAVING, keys={"window": Axis("flows.1.window", "", "fixed window of the misbehaving users (packets)")},
     gateway=[RANDOM_DROP, EARLY_RANDOM_DROP], window=WINDOWS,
-    measure={"gain": percent(of_group(1) / of_group(0) - 1, "what misbehaving users get more")},
+    measure={"gain": percent(of_group(1) / of_group(0) - 1, "misbehaving users' extra throughput")},
 )  # fmt: skip
 
 
@@ -289,8 +290,8 @@ def misbehaving(users: Runs) -> Iterator[Check]:
     for at in users.each("gateway"):
         gains = at.over("window", "gain")
         greedy = gains.from_(EQUAL_WINDOW)
-        more = greedy.mean().as_(f"what misbehaving users get more, mean over windows above an equal share of line and "
-                                 f"buffer, {EQUAL_WINDOW:.0f} packets")  # fmt: skip
+        more = greedy.mean().as_("misbehaving users' extra throughput, mean over windows above an equal share of line "
+                                 f"and buffer, {EQUAL_WINDOW:.0f} packets")  # fmt: skip
         yield claim("users with a fixed window are not controlled: they get more than users of 4.3-Tahoe", more,
                     above(0), id="more")  # fmt: skip
         roughly = "misbehaving users have roughly 75 % higher throughput"

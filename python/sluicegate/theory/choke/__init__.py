@@ -17,8 +17,8 @@ paper says:
   h_0 → (1 − r)/(2 − r), h_1 → 1/(N(2 − r)) and p_1 → r + 1/N. One half is the case r ≪ 1, and exact in the approximate
   model, where r acts first.
 - The approximate model has "(3)–(5)" for UDP beside the first approximation (Sec. III-C), which replaces (3) by (11)
-  and (4) by (13). These are taken, for only so is its share above the full model's, as Sec. V-A says; `choke_first`
-  takes (3) and (4).
+  and (4) by (13). These are taken, because only then is its share above the full model's, as Sec. V-A says;
+  `choke_first` takes (3) and (4).
 - The delay "around b = min_th" in the least number of flows (Sec. VI; lost) is min_th/c: it gives the printed 8.08 with
   min_th = 20. By (42) it would be min_th/2c, which would give it with 40.
 - ρ_0(y) and v(y) are given by an ODE (Sec. IV-B). Along a packet's way it has a closed form, exact for any flows.

@@ -6,15 +6,16 @@ no parameter enters. It is derived here for k like unresponsive flows and m cand
 
     (1 − φ)^m − mφ = (1 − φ)^m·e^−X,   X = m·x_0(1 − r)·τ/b      (φ = b_0/b of one flow; κ → m for large b)
 
-with the share of all k μ = k·x_0(1 − r)·((1 − φ)^m − mφ)/c, and (16) becomes (1 − kφ)·b = c(1 − μ)·τ. Eliminating τ/b,
+with the share of all k flows, μ = k·x_0(1 − r)·((1 − φ)^m − mφ)/c, and (16) becomes (1 − kφ)·b = c(1 − μ)·τ.
+Eliminating τ/b,
 
     μ/(1 − μ) = −(k/m)·((1 − φ)^m − mφ)·ln(1 − mφ/(1 − φ)^m)/(1 − kφ)
 
 which for k = m = 1 is μ/(1 − μ) = −v·ln v with v = (1 − 2h)/(1 − h), eqs. (19) to (21). φ runs from 0 to φ_max, where
 (1 − φ)^m = mφ: there everything that was admitted is hit. If k·φ_max < 1, TCP keeps part of the queue whatever is sent
 and μ falls to 0; else the unresponsive flows fill the queue at a finite rate and take the link. For many flows
-φ_max → W(1)/m, so the border is m = 0.567·k. (As far as congestion drops come first, as above max_th, or are few: those
-between the thresholds come after the comparison, and a large r lowers φ_max: (1 − r)(1 − φ)^m = mφ.)
+φ_max → W(1)/m, so the border is m = 0.567·k. (This holds if congestion drops come first, as above max_th, or are few.
+Those between the thresholds come after the comparison, and a large r lowers φ_max: (1 − r)(1 − φ)^m = mφ.)
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ have a closed form, for any number of flows:
     ρ_i(y)·v(y) = A_i·e^(βx_i·t),    v = Σ A_i·e^(βx_i·t),    y = ∫ v dt = Σ A_i·(1 − e^(βx_i·t))/(−βx_i)
 
 with A_i = ρ_i(0)·v(0). So the ODE (35)–(36) needs no integrator: t is a parameter of its solution. The boundary
-conditions are (31), v(b) = c, and (30) for the unresponsive flows, A_0 = x_0(1 − r)(1 − h_0); what enters of TCP and
-the time to the head follow. Then (25), (28) and the sum of (30) are not exactly the equilibrium's, for the system
-is over-determined (assumption A5): with all of (30) and t = τ, v is c exactly but y is Σh_i/(−β) = 1/(−β), which is
-b − ½ + O(1/b). So they agree to O(1/b); `closure` says how well.
+conditions are (31), v(b) = c, and (30) for the unresponsive flows, A_0 = x_0(1 − r)(1 − h_0); the rate at which
+TCP's packets enter and the time to the head follow. Then (25), (28) and the sum of (30) are not exactly the
+equilibrium's, for the system is over-determined (assumption A5): with all of (30) and t = τ, v is c exactly but y is
+Σh_i/(−β) = 1/(−β), which is b − ½ + O(1/b). So they agree to O(1/b); `closure` says how well.
 """
 
 from __future__ import annotations
