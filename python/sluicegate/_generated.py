@@ -471,8 +471,8 @@ class Dcn(Declared, role="queue"):
             forwarded; Sec. 3.2: arrived)
         a: Gain of the queue one interval ago. (default: b·(1 − gain/4); above 0; derived here. DCN 2004: a < b)
         b: Gain of the queue now. (default: gain·t_dec/(t_update·N), N flows in HB; above 0; derived here)
-        gain: Share of the queue's error that one update removes before the next one, if a or b is not given.
-            (default: 0.2222222222222222; above 0 and at most 1; derived here: a/b is then AFD's 1.7/1.8 (2003))
+        gain: Fraction of a sudden queue error that is gone one update later, if a or b is not given. (default:
+            0.2222222222222222; above 0 and at most 1; derived here: a/b is then AFD's 1.7/1.8 (2003))
         t_update: Time from one update of p_ref to the next. (default: 6250 us; above 0 s; chosen here: AFD's 160
             Hz (2003))
         t_dec: Time in which a flow sends p_ref packets at its fair share; at its end counts are lowered by p_ref.
@@ -580,17 +580,18 @@ class Afd(Declared, role="queue"):
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000 packets,
             or what the link sends in 120 ms if that is more; at least 1; chosen here: large enough for no tail
             drops, as DCN 2004, Sec. 5, asks)
-        b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 2 s, from
-            500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory: 500)
+        b: Packets in the shadow buffer. (packets; default: a fifth of the typical packets that the link sends in
+            2 s, from 500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory:
+            500)
         s: On average, one of this many arrivals enters the shadow buffer. (packets; default: 5.0; at least 1
             packets; AFD 2003, from memory)
         alpha: Gain of the queue one interval ago. (default: beta·(1 − gain/4); above 0; derived here; AFD 2003
             has 1.7)
         beta: Gain of the queue now. (default: gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals
             in 1/w; above 0; derived here; AFD 2003 has 1.8)
-        gain: Share of the queue's error that one sample removes before the next one, if alpha or beta is not
-            given. (default: 0.2222222222222222; above 0 and at most 1; derived here: alpha/beta is then AFD's
-            1.7/1.8 (2003))
+        gain: Fraction of a sudden queue error that is gone one sample later, if alpha or beta is not given.
+            (default: 0.2222222222222222; above 0 and at most 1; derived here: alpha/beta is then AFD's 1.7/1.8
+            (2003))
         w: Samples of the queue per second. (Hz; default: 160.0; above 0 and at most 1000000000 Hz; AFD 2003)
     """
 
@@ -1159,8 +1160,8 @@ class Sfb(Declared, role="queue"):
     """SFB
 
     Stochastic Fair BLUE keeps a probability for each bin of a Bloom filter. A flow has one bin in each level and is
-    dropped or marked with the least of their probabilities, so that it takes a flow that fills all of its bins to be
-    found unresponsive: its probability reaches 1, and it is held to a small rate.
+    dropped or marked with the least of their probabilities. So only a flow that fills all of its bins is found
+    unresponsive: its probability reaches 1, and it is held to a small rate.
 
     Source: Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c
 
@@ -1747,8 +1748,8 @@ class Cake(Declared, role="queue"):
         ingress: Also count dropped packets, for a shaper behind the slow link: whatever arrives has already used
             that link. (default: false; tc-cake(8))
         nat: Distinguish hosts by their addresses before this host translates them. Without it all that a home
-            sends (with ingress: all that it receives) counts as one host. (default: yes, and in lines if the
-            place needs it (`tc --wan`); tc-cake(8))
+            sends (with ingress: all that it receives) counts as one host. (default: yes; in a tc line only if the
+            device needs it (`tc --wan`); tc-cake(8))
         wash: Clear the class of packets after choosing their tin. (default: false; tc-cake(8))
         memlimit: Largest total number of bytes in all queues, without the packet in transmission. (packets;
             default: 4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that; at least 1; Linux,
@@ -2628,8 +2629,8 @@ class Shaper(Declared, role="shaper"):
         burst: The largest amount that the shaper sends at once after a pause: the size of its token bucket, which
             is like that of Linux's htb. CAKE has its own shaper, without bursts. (B; default: what it sends in 1
             ms, at least 1514 B, as sluicegate tc deploys it; at least 1; tc-htb(8))
-        position: Whether packets cross the shaper before the line or behind it. (default: before; behind for the
-            forward direction of a two-way dumbbell, an access line's download; Sluicegate)
+        position: Whether packets cross the shaper before the line or behind it. (default: behind in the forward
+            direction of a two-way dumbbell (an access line's download), else before; Sluicegate)
         buffer: The size of the line's own queue, that of its modem, which is Drop Tail. (packets; default: in the
             opposite direction buffer of [network.reverse]; else the limit of [queue.drop_tail], else 1000
             packets; at least 1; Sluicegate)
