@@ -35,6 +35,7 @@ demo: setup ## reproduce CHOKe 1999 and show its report
 	fi; exit $$status
 
 test: WHICH := -m "not full"
+test: EXCLUDED := --exclude sluicegate-adapters
 test: tests ## the tests of a change: generated files fresh, Rust, Python, the reports in a browser
 
 test-all: export SLUICEGATE_TESTS := full
@@ -43,13 +44,14 @@ test-all: tests ## every test, and more examples of the random ones, as continuo
 # Adapters to transports of others need the Rust of smoltcp, 1.91; an older one does without them.
 OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print "--exclude sluicegate-adapters" }')
 
-# Tests in Python wait for processes, and those with real packets for the time to pass. Rust's are compiled and run in what is left of it.
+# Tests in Python wait for processes, and those with real packets for time to pass: so there is one worker more than processors. Rust's tests
+# are compiled and run in what is left. `make test` leaves out the adapters: QUIC and TLS would be a seventh of what is compiled.
 tests: setup
 	@tools/chromium >/dev/null
 	@mkdir -p out; log=out/tests-rust.log; \
-	nice cargo test --profile tests --locked --workspace $(OLD_RUST) >$$log 2>&1 & rust=$$!; \
+	nice cargo test --profile tests --locked --workspace $(OLD_RUST) $(EXCLUDED) >$$log 2>&1 & rust=$$!; \
 	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \
-		$(BIN)/python -m pytest $(WHICH) --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
+		$(BIN)/python -m pytest $(WHICH) --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
 	if wait $$rust; then echo "Rust: $$(grep -c '\.\.\. ok$$' $$log) tests passed"; else cat $$log; status=1; fi; exit $$status
 
 lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module may import which, workflows

@@ -120,6 +120,7 @@ class Page(HTMLParser):
             self.fetched.append(address)
 
 
+@pytest.mark.full
 def test_links_lead_somewhere_and_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert len(pages) > 20
@@ -150,6 +151,7 @@ def test_links_in_the_repository_lead_somewhere() -> None:
                 assert (page.parent / parts.path).is_file(), f"{page.name}: {address}"
 
 
+@pytest.mark.full
 def test_a_browser_shows_the_site_without_a_server(site: Path) -> None:
     page = open_page(site / "reference/disciplines.html")
     assert page.errors == []
@@ -159,6 +161,7 @@ def test_a_browser_shows_the_site_without_a_server(site: Path) -> None:
     assert "A discipline of your own, in Rust" in found.text
 
 
+@pytest.mark.full
 def test_blocks_can_be_copied_without_their_prompts(site: Path) -> None:
     page = open_page(site / "first-scenario.html", until="document.querySelector('.highlight-console .copybtn')")
     assert page.errors == []
