@@ -21,6 +21,8 @@ import hypothesis
 import pytest
 import typer.main
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `sluicegate.__main__` does, and before NumPy is imported
+
 from sluicegate import cli
 from sluicegate.plot import style
 

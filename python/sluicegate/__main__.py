@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line. Exit code 130 when it is interrupted."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no matrix is large: its threads wait for work all the time
     gc.set_threshold(50_000)  # looking through what was imported again and again takes a tenth of the time of a drawing
     try:
         from .cli import main as command_line
