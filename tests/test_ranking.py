@@ -111,7 +111,7 @@ def test_among_equals_delay_of_the_others_decides_then_less_state() -> None:
         (1, "dcn"), (2, "fq"), (3, "red_pd"), (4, "my_own"), (5, "red"),
     ]  # fmt: skip
     assert [each.behind for each in found] == ["", "state", "state", "state", "flood delay"]
-    assert [each.memory for each in found] == ["fixed table", "flows queued", "flows heard of", None, "none"]
+    assert [each.memory for each in found] == ["fixed table", "flows queued", "flows seen recently", None, "none"]
 
 
 COLUMNS = ("voip_delay_p99_ns", "utilisation", "voip_loss_ratio")

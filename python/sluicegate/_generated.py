@@ -1752,8 +1752,8 @@ class Cake(Declared, role="queue"):
             device needs it (`tc --wan`); tc-cake(8))
         wash: Clear the class of packets after choosing their tin. (default: false; tc-cake(8))
         memlimit: Largest total number of bytes in all queues, without the packet in transmission. (packets;
-            default: 4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that; at least 1; Linux,
-            net/sched/sch_cake.c)
+            default: 4 bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu; at least 1;
+            Linux, net/sched/sch_cake.c)
         limit: Largest total length of all queues, in addition to memlimit. (packets; default: that of memlimit;
             at least 1; Sluicegate)
         mtu: The longest packet of the link, with its link header. (packets; default: 1514 B, or the link's

@@ -110,7 +110,7 @@ discipline! {
         /// Clear the class of packets after choosing their tin.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");
         /// Largest total number of bytes in all queues, without the packet in transmission.
-        memlimit: Option<Size> = optional("4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that"),
+        memlimit: Option<Size> = optional("4 bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu"),
             unit("packets"), range(Range::from(1.0)), source("Linux, net/sched/sch_cake.c"), tc("memlimit");
         /// Largest total length of all queues, in addition to memlimit.
         limit: Option<Size> = optional("that of memlimit"), unit("packets"), range(Range::from(1.0)),

@@ -53,7 +53,7 @@ discipline! {
     drops(Tail, Early),
     // Each flow is judged by its rate.
     proportional(),
-    remembers(Heard, "at the edge"),
+    remembers(Seen, "at the edge"),
 
     /// Parameters of [`Csfq`].
     pub struct CsfqParams {

@@ -47,7 +47,7 @@ discipline! {
         initial_quantum INITIAL_QUANTUM_BYTES maxrate MAXRATE refill_delay REFILL_DELAY \
         low_rate_threshold LOW_RATE_THRESHOLD ce_threshold CE_THRESHOLD weights WEIGHT_0 WEIGHT_1 WEIGHT_2"),
     drops(Tail),
-    remembers(Heard, "for 3 s"),
+    remembers(Seen, "for 3 s"),
     overload(Marks, "the kernel has no rule; the queue of the flow alone grows, up to `flow_limit`"),
 
     /// Parameters of [`FqLinux`].

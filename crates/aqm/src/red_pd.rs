@@ -50,7 +50,7 @@ discipline! {
     RedPd: "red_pd", "RED-PD",
     source("Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd"),
     drops(Tail, Early, Forced, Policed),
-    remembers(Heard, "those with recent drops"),
+    remembers(Seen, "those with recent drops"),
     overload(Drops, "at `max_th` and above, unless `above_max_th` = mark; monitored flows with their own probability"),
 
     /// Parameters of [`RedPd`].

@@ -13,8 +13,8 @@ choices! {
         Table = "fixed table",
         /// Those that have packets in the queue.
         Queued = "flows queued",
-        /// Those that it has heard of lately.
-        Heard = "flows heard of",
+        /// Those that it has seen recently.
+        Seen = "flows seen recently",
     }
 }
 

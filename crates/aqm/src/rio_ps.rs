@@ -40,7 +40,7 @@ discipline! {
     drops(Tail, Early, Forced),
     // In and Out are not dropped alike.
     proportional(),
-    remembers(Heard, "at the edge"),
+    remembers(Seen, "at the edge"),
     overload(Drops, "at the `max_th` of the packet's kind and above, unless `above_max_th` = mark"),
 
     /// Parameters of [`RioPs`].

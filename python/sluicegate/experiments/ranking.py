@@ -21,7 +21,7 @@ from ..declarations import declarations
 from ..goals import Goal
 from .compare import Comparison
 
-MEMORY = ("none", "fixed table", "flows queued", "flows heard of")
+MEMORY = ("none", "fixed table", "flows queued", "flows seen recently")
 """What a discipline remembers of flows, the least first."""
 
 LESS_STATE = "less state about flows"

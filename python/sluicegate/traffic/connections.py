@@ -23,9 +23,9 @@ class Vectors:
         concurrent: How many of them are concurrent; the others are sequential.
         exchanges: How many exchanges the sequential ones have.
         last_start_ns: When the last connection begins, in nanoseconds.
-        initiator_units: How many units the ends that open the connections send.
+        initiator_units: How many application data units the ends that open the connections send.
         initiator_bytes: How many bytes these have.
-        acceptor_units: How many units the other ends send.
+        acceptor_units: How many application data units the other ends send.
         acceptor_bytes: How many bytes these have.
 
     >>> from pathlib import Path

@@ -16,10 +16,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ...plot import style as plot
 from ...stats import Interval
-from .workloads import FIXED, HEARD, NONE, QUEUED, STATE
+from .workloads import FIXED, NONE, QUEUED, SEEN, STATE
 
-STATE_COLOURS = {NONE: plot.BLUE, FIXED: plot.GREEN, QUEUED: plot.VERMILION, HEARD: plot.PURPLE}
-STATE_MARKERS = {NONE: "o", FIXED: "D", QUEUED: "s", HEARD: "^"}
+STATE_COLOURS = {NONE: plot.BLUE, FIXED: plot.GREEN, QUEUED: plot.VERMILION, SEEN: plot.PURPLE}
+STATE_MARKERS = {NONE: "o", FIXED: "D", QUEUED: "s", SEEN: "^"}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import polars as pl
 from ...quantities import significant as number
 from ...reproduce import Check, Drawing, Quantity, Runs, Table, figure
 from . import charts
-from .workloads import BASELINE, FAIR, FIXED, HEARD, NAMES, NONE, QUEUED, STATE, STATES, bursts, mixed, of, unresponsive
+from .workloads import BASELINE, FAIR, FIXED, NAMES, NONE, QUEUED, SEEN, STATE, STATES, bursts, mixed, of, unresponsive
 
 HELD, STARVED = 2 * FAIR, 90.0
 """Shares of the unresponsive flow, %, up to which it is called held, and from which TCP is called starved."""
@@ -28,7 +28,7 @@ REMEMBERS = {
     NONE: "no memory of flows",
     FIXED: "a table of fixed size",
     QUEUED: "memory for the flows in the queue",
-    HEARD: "memory for the flows heard of",
+    SEEN: "memory for the flows seen recently",
 }
 
 

@@ -80,8 +80,8 @@ HOSTS: Sets = (("flows.0.profile", "linux"),)
 """Of the TCP transfers: which discipline to use is asked for hosts of today. The scenario `unresponsive` has those of
 ns-2, as CHOKe's authors had."""
 
-NONE, FIXED, QUEUED, HEARD = "none", "fixed table", "flows queued", "flows heard of"
-STATES = (NONE, FIXED, QUEUED, HEARD)
+NONE, FIXED, QUEUED, SEEN = "none", "fixed table", "flows queued", "flows seen recently"
+STATES = (NONE, FIXED, QUEUED, SEEN)
 """What a discipline remembers of flows, least first."""
 
 STATE = {
