@@ -154,7 +154,7 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
     assert "with other parameters or lengths than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
     behaved = index | {"behaviour": index["behaviour"] | {"90 %, DCN, with UDP": "other"}}
     told = page(behaved, paper, "unresponsive")
-    assert "measured with code that came to something else in short runs: 90 %, DCN, with UDP." in told
+    assert "measured with code that gave other results in short runs: 90 %, DCN, with UDP." in told
     assert '<p class="note">' not in page(index, paper, "unresponsive")
 
 

@@ -94,7 +94,7 @@ def test_tc_reads_the_lines() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["unresponsive", "--wan", "a"], "an access line has two directions: say in [network.reverse]"),
+        (["unresponsive", "--wan", "a"], "an access line has two directions: state the rate of its upload"),
         (["cable", "--lan", "a"], "--lan: needs --wan, the interface to the network"),
         (["cable", "--wan", "a", "--lan", "a"], "one interface cannot be both sides"),
         (["cable", "--wan", "a", "--dev", "b"], "leave out --link and --dev"),

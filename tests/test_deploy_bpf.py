@@ -87,7 +87,7 @@ def test_a_limit_in_bytes_is_one_of_packets_too(tmp_path: Path) -> None:
     remarks = {}
     for limit in ('"1 MB"', "600"):
         remarks[limit] = linux_bpf.lines(checked(tmp_path, f'discipline = "pi"\nlimit = {limit}'), "eth0").remarks
-    said = "the queue holds at most 8183 packets, too: shorter ones than 122 B reach that before the limit in bytes"
+    said = "the queue also holds at most 8183 packets: packets shorter than 122 B reach that before the limit in bytes"
     assert said in remarks['"1 MB"']
     assert not any("8183" in remark for remark in remarks["600"])
 

@@ -91,7 +91,7 @@ def test_what_distinguishes_those_that_are_tied() -> None:
     by = goals("voip p99 below 30 ms", "utilisation above 95 %")
     assert distinctions(done, ranking(done, by), by) == [
         "voip p99: 10.1 ms to 20.1 ms, least with dcn, fq",
-        "what they remember of flows: red: none; dcn: fixed table; fq: flows queued",
+        "state about flows: red: none; dcn: fixed table; fq: flows queued",
     ]
 
 

@@ -205,7 +205,7 @@ def test_those_that_keep_all_goals_are_tied_and_what_distinguishes_them_is_said(
     delay, *_, state = done.distinctions
     assert delay.startswith("voip p99: ")
     assert delay.endswith(" ms, least with fq_codel")
-    assert state == "what they remember of flows: drop_tail: none; fq_codel: flows queued"
+    assert state == "state about flows: drop_tail: none; fq_codel: flows queued"
     assert delay in done.html()
     least = sg.recommend(office, goals="voip p99 least", disciplines="drop_tail,fq_codel", seeds=3, out=tmp_path / "o")
     assert least.best() == ["fq_codel"], "who asks for the least is told whose that is"

@@ -138,7 +138,7 @@ def test_what_is_said_of_few_flows_is_said_only_where_it_holds(sluicegate: Progr
 
 def test_flows_that_can_take_the_link_are_said_to(sluicegate: Program) -> None:
     done = sluicegate(*ASKED, "--flows", "5", "--points", "9")
-    assert "5 UDP flows can fill the queue and take the whole link: that needs 3 candidates to prevent" in done.stdout
+    assert "5 UDP flows can fill the queue and take the whole link: 3 candidates prevent that" in done.stdout
     assert "100.0 % (Theorem" not in done.stdout
 
 

@@ -34,8 +34,8 @@ def bpf(
     """Show the counters of the queues that `tc --bpf` has deployed on this machine. Needs root.
 
     With a scenario it changes the parameters of one queue. The change takes effect at the next arrival and lasts until
-    the object is loaded again. To change the interface, the discipline or the size of a table, write a new object with
-    `tc --bpf`.
+    the queue's BPF object is loaded again. To change the interface, the discipline or the size of a table, write a new
+    object with `tc --bpf`.
     """
     from .. import scenario
     from ..deploy import Undeployable, linux_bpf

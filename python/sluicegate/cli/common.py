@@ -197,8 +197,8 @@ Envelopes = Annotated[
     typer.Option(
         "--envelopes",
         metavar="FOLDER",
-        help="Also use the envelopes in this folder, which `evaluate --suite envelope` wrote: the links on which a "
-        "discipline keeps the delay that it promises.",
+        help="Also use the envelopes (links on which a discipline keeps the delay that it promises) that "
+        "`evaluate --suite envelope` wrote into this folder.",
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Run N simulations at once. [one per core]")]

@@ -181,7 +181,7 @@ def design_afd(
     ecn: Ecn = False,
     as_json: Json = False,
 ) -> None:
-    """Choose AFD's gains alpha and beta for a link and the flows in its shadow buffer. If a scenario leaves the gains
+    """Choose AFD's gains alpha and beta for a link and the flows in AFD's shadow buffer. If a scenario leaves the gains
     out, AFD adapts them to both."""
     from ..design import fair_share as designs
 

@@ -41,7 +41,7 @@ def explain(discipline: dict[str, Any]) -> None:
     print_table(["parameter", "default", "range", "meaning", "source"], rows)
     print(f"\ndrop reasons: {', '.join(discipline['drop_reasons'])}")
     words = f" ({discipline['remembers']})" if discipline["remembers"] else ""
-    print(f"remembers of flows: {discipline['memory']}{words}")
+    print(f"state about flows: {discipline['memory']}{words}")
     under = f"; under overload it {discipline['overload']}: {discipline['overload_rule']}"
     print(f"marks (ECN): {discipline['marks']}{under if discipline['overload'] else ''}")
     for rule in discipline["rules"]:

@@ -81,8 +81,8 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="With --suite envelope: the delay that your own discipline promises: an upper bound, such as "
-            "20 ms, or a target, such as 5 ms target, which allows twice that delay. [400 ms]",
+            help='With --suite envelope: the delay that your own discipline promises: "20 ms" is an upper bound; '
+            '"5 ms target" allows a mean delay of twice the target. [400 ms]',
         ),
     ] = None,
     move: Annotated[
@@ -240,7 +240,7 @@ def tell_length(what: str, seconds: float, jobs: int | None, cluster: str | None
 def tell_budget(found: Sequence[Result], subject: str, left_out: int) -> None:
     """Print the result of each bound, first those that are not kept. `left_out`: how many are of scenarios that did not
     run."""
-    more = f"; {left_out} more of scenarios that did not run" if left_out else ""
+    more = f"; {left_out} more not checked, because their scenarios did not run" if left_out else ""
     print(f"budget: {sum(each.kept for each in found)} of {len(found)} kept{more}")
     rows = [["kept" if each.kept else "NOT KEPT", each.budget.scenario, each.point or "–", each.label, each.budget.text,
              each.shown] for each in sorted(found, key=lambda each: each.kept)]  # fmt: skip

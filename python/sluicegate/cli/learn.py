@@ -36,7 +36,7 @@ def learn(
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Captures, pcap or pcapng, from before and behind the queue, in both directions if you have them; or "
+            help="Captures, pcap or pcapng, taken before and after the queue, in both directions if you have them; or "
             "results of iperf3 -J, Flent, ping, irtt, tc -s -j qdisc, networkQuality -c.",
         ),
     ] = None,

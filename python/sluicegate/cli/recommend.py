@@ -52,7 +52,7 @@ READABLE = 100
 FEW = 3
 """How many disciplines that were not run are named with the reason, unless all are asked for."""
 
-REMEMBERED = "what they remember of flows"
+REMEMBERED = "state about flows"
 """How the distinction begins that says so."""
 
 AGAIN, AGAIN_SEEDS = 4, 3
@@ -201,7 +201,7 @@ def recommend(
         unknown = {"unknown": depends} if depends else {}
         print(json.dumps(done.record() | unknown, ensure_ascii=False))
     elif not quiet:
-        doubts = [f"{sentence}; compared were {', '.join(among)}" for sentence in depends]
+        doubts = [f"{sentence}; compared: {', '.join(among)}" for sentence in depends]
         print_recommendation(done, out, everything, file, stated, doubts)
 
 
@@ -288,7 +288,7 @@ def below_tables(
     if any(done.goals[number].bound is not None for number in told):
         yield "yes: the goal is kept; no: it is not; ?: the interval contains the bound"
     if everything and done.line is not None and done.line.shapers:
-        yield "all disciplines were simulated with shapers; the line of today, under responsiveness, was not"
+        yield "all disciplines were simulated with shapers; today's line (under responsiveness) without"
     if hidden := len(done.ranking) - len(shown):
         yield f"{hidden} more rank lower; --all shows them"
     if len(done.left_out) > FEW and not everything and whole:

@@ -50,9 +50,9 @@ def reproduce(
     """Reproduce a paper's experiments; write a report with paper and measurement side by side.
 
     The report lists every claim that the measurements contradict. Exit code 1 when a verdict differs from the recorded
-    one, or with --strict when any claim is contradicted. Some papers come with kept runs at full length: the report
-    judges those and shows the new short runs beside them. --live adds figures with the kernel's TCP; their verdicts
-    vary and are not compared.
+    one, or with --strict when any claim is contradicted. For some papers the package contains the results of runs at
+    full length: their verdicts count, and the report shows the new short runs beside them. --live adds figures with the
+    kernel's TCP; their verdicts vary and are not compared.
 
     `all` reproduces every paper, each in its own folder, and writes a page with links to them. The folder of -o
     keeps completed runs; the same command does not repeat them.
@@ -128,7 +128,8 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
         checks = f"{len(outcome.verdicts)} check{'s' * (len(outcome.verdicts) != 1)}"
         print(f"{outcome.paper.name}: {checks}: {verdict_line(outcome.verdicts)}; {found}")
         if any(id_.startswith("short:") for id_ in outcome.record):
-            print(f"{outcome.paper.name}: judged by the kept runs at full length; the report shows the short ones too")
+            print(f"{outcome.paper.name}: verdicts are of the kept runs at full length; the report also shows "
+                  "the new short runs")  # fmt: skip
         if not outcome.compared:
             print(f"{outcome.paper.name}: no verdicts are recorded for these settings; nothing to compare with")
     for id_, (was, now) in outcome.changed.items():

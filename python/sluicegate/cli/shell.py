@@ -43,8 +43,8 @@ def shell(
     down: Annotated[
         str | None,
         typer.Option(metavar="KEY=VALUE,...", help="Values for packets to COMMAND only: queue, rate, delay, jitter, "
-                     "loss, trace and the other keys of network.reverse. For single packets, by their number: "
-                     "drop=5+8-10, mark=5, late=7:30 ms, behind=7:3."),
+                     "loss, trace and the other keys of network.reverse. Single packets, by number: drop=5+8-10; "
+                     "mark=5; late=7:30 ms delays packet 7; behind=7:3 holds it until three later ones have arrived."),
     ] = None,
     up: Annotated[
         str | None, typer.Option(metavar="KEY=VALUE,...", help="The same for packets from COMMAND.")

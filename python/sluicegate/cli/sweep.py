@@ -34,8 +34,8 @@ def sweep(
         list[str],
         typer.Option(
             metavar="KEY=VALUES",
-            help='Values for a key: a list, red,choke, or a range: "0.1..10 Mbit/s log 12" is 12 values in equal '
-            'ratios; without log they are evenly spaced; "whole" at the end rounds them to whole numbers. '
+            help='Values for a key, as a list such as red,choke or as a range: "0.1..10 Mbit/s log 12" is 12 values in '
+            'equal ratios; without log they are evenly spaced; "whole" at the end rounds them to whole numbers. '
             '"A=1,2 + B=3,4" changes two keys together. Repeat the option for more dimensions.',
         ),
     ],

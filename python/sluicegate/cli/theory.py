@@ -63,7 +63,8 @@ def theory_choke(
     uniform: Annotated[
         bool,
         typer.Option(
-            "--uniform", help="Space congestion drops as the simulator does: with probability 2p/(1 + p), not p."
+            "--uniform",
+            help="Assume the simulator's spacing of congestion drops: it drops with probability 2p/(1 + p), not p.",
         ),
     ] = False,
     points: Annotated[int, typer.Option(metavar="N", help="Number of points of a range.")] = 50,
@@ -240,7 +241,7 @@ def _limit(done: ChokeTheory) -> str:
         theorem = "" if done.udp == done.candidates == 1 else ", generalised"
         return f"with many TCP flows UDP never has more than {fixed(most, 0.01)} % (Theorem 1{theorem})"
     enough = next(m for m in range(1, MOST_CANDIDATES) if choke.worst_share(done.udp, m) < 1)
-    return f"{done.udp} UDP flows can fill the queue and take the whole link: that needs {enough} candidates to prevent"
+    return f"{done.udp} UDP flows can fill the queue and take the whole link: {enough} candidates prevent that"
 
 
 MOST_CANDIDATES = 10**4
@@ -273,5 +274,5 @@ def print_candidates(counts: list[int], shares: list[float], table: list[list[in
     header = ["unresponsive flows", *(f"≤ {100 * share:g} %" for share in shares)]
     rows = [[str(k), *("–" if m is None else str(m) for m in row)] for k, row in zip(counts, table, strict=True)]
     print_table(header, rows)
-    print("candidates that keep these flows together below that share of the link, however fast they send;")
+    print("candidates with which these flows in total stay below that share of the link, however fast they send;")
     print("for many TCP flows and a long queue (Theorem 1 for k flows and m candidates)")

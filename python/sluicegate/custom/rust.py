@@ -97,7 +97,7 @@ class Program:
         from .._core import ScenarioError
 
         if pcap:
-            raise ScenarioError("pcap: a run with something of your own in Rust writes no captures")
+            raise ScenarioError("pcap: a run with your own Rust code writes no captures")
         request = json.dumps({"text": text, "name": name, "sets": [*map(list, sets)], "own": dict(self.places)})
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as asked:
             asked.write(request.encode())

@@ -30,7 +30,7 @@ MARGIN = 0.05
 MUCH = 0.3
 """A larger margin is hardly meant: below 70 % of a line's rate `recommend` tries none."""
 
-ONE_WAY = "an access line has two directions: say in [network.reverse] the rate of its upload"
+ONE_WAY = "an access line has two directions: state the rate of its upload in [network.reverse]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +57,12 @@ class Access:
         if self.lan == self.wan:
             raise Undeployable(f"{self.wan}: one interface cannot be both sides of a router")
         if self.multiqueue and self.lan is None:
-            raise Undeployable("an ifb device has one transmit queue: with --cake-mq name the one to the home, --lan")
+            raise Undeployable("an ifb device has one transmit queue: with --cake-mq name the home interface: --lan")
         for margin in (self.margin, self.margin_up):
             if margin is not None and not 0 <= margin < 1:
                 raise Undeployable(f"a margin of {100 * margin:g} %: must be at least 0 % and below 100 %")
         if self.margin is None and self.margin_up is not None:
-            raise Undeployable("margin_up: say margin, that of the download, too")
+            raise Undeployable("margin_up: also state margin, the margin of the download")
 
     def part(self, link: str) -> float:
         """What the shaper of a direction has of the line's rate."""
@@ -120,8 +120,8 @@ def doubts(resolved: Mapping[str, Any], access: Access) -> list[str]:
             less = f"; did you mean {100 * (1 - margin):g} %?" if margin > 0.5 else ""
             said.append(f"a margin of {100 * margin:g} % leaves {100 * (1 - margin):g} % of the line's rate{less}")
     if access.wan.startswith("br"):
-        said.append(f"{access.wan}: is a bridge by its name, as those to the home are; --wan is the interface to the "
-                    "internet")  # fmt: skip
+        said.append(f"{access.wan}: by its name is a bridge, which usually leads to the home; --wan is the interface "
+                    "to the internet")  # fmt: skip
     return said
 
 

@@ -100,7 +100,8 @@ def red(pipe: Pipe, values: Values) -> str:
             bounds.append(amount * packet if in_bytes else max(amount // packet, 1))
             unit = "bytes" if in_bytes else "slots"
             pipe.say(
-                f"{key} = {values[key]} becomes {bounds[-1]} {unit} of {packet} bytes a packet: the unit of the limit"
+                f"{key} = {values[key]} becomes {bounds[-1]} {unit} at {packet} bytes a packet: dummynet takes it in "
+                f"the unit of the limit"
             )
     if bounds[0] >= bounds[1]:
         raise Undeployable(f"red: min_th and max_th are both {bounds[1]} slots in dummynet")
@@ -122,7 +123,10 @@ def red(pipe: Pipe, values: Values) -> str:
     pipe.say(
         "mode = byte: dummynet scales by red_max_pkt_size, 1500 bytes, not by max_packet", values["mode"] == "byte"
     )
-    pipe.say("the average of an idle pipe decays by packets of red_avg_pkt_size, 512 bytes (a sysctl), not by s")
+    pipe.say(
+        "the average of an idle pipe decays by packets of red_avg_pkt_size, 512 bytes (a sysctl), not by the "
+        "parameter s"
+    )
     return "pipe 1"
 
 
@@ -230,8 +234,9 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
         place.framing != Framing(),
     )
     pipe.say(
-        f"the rate of the scenario's link varies (trace); the pipe has {place.shown_rate}, the mean unless rate is "
-        "given: while the link is slower the queue forms there; lower bw to what the link rarely falls below",
+        f"the rate of the scenario's link varies (trace); the pipe has {place.shown_rate}, the mean of the trace "
+        f"unless rate is given. While the link is slower than that, the queue forms at the link: lower bw to a rate "
+        f"that the link rarely falls below",
         place.varies,
     )
     pipe.say("tx_ring is not deployed", place.tx_ring)

@@ -133,8 +133,9 @@ def shape(plan: Plan) -> None:
     plan.say("htb knows whole bytes per second", rate % 8 != 0)
     said_framing(plan, link)
     plan.say(
-        f"the rate of the scenario's link varies (trace); htb has {link.shown_rate}, the mean unless rate is given: "
-        "while the link is slower the queue forms there; lower it to a rate that the link rarely falls below",
+        f"the rate of the scenario's link varies (trace); htb has {link.shown_rate}, the mean of the trace unless rate "
+        f"is given. While the link is slower than that, the queue forms at the link: lower htb's rate to one "
+        f"that the link rarely falls below",
         link.varies,
     )
     plan.say(
@@ -171,7 +172,9 @@ def said_framing(plan: Plan, link: Link) -> None:
     """What a packet costs under htb, which counts the header of the interface, and in the scenario."""
     framing, more = link.framing, beyond_header(plan)
     if more and not header_of(plan.dev):
-        plan.say(f"{plan.dev} has no Ethernet header, by its name: overhead {more} is all of the scenario's framing")
+        plan.say(
+            f"by its name, {plan.dev} has no Ethernet header: overhead {more} is then all of the scenario's framing"
+        )
     elif more:
         plan.say(
             f"htb counts the 14 bytes of an Ethernet header itself: with overhead {more} that is the "

@@ -129,14 +129,18 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     unit = systemd.unit(f"{name} on {dev}, as a BPF queue", dev, marked, undo)
     remarks = [
         *(f"to undo it: {line}" for line in undo),
-        "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the object fits any of them",
+        "needs a kernel from 6.16 on with CONFIG_NET_SCH_BPF, and bpftool from 7.5 on; the same object fits all these "
+        "kernels",
         f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root or below mq, "
         "never below htb; the interface must be faster",
         "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
         "the queue is coarse",
-        "when it is undone, switch on only the offloads that were on before; the service switches on all",
-        "gso_max_segs 1 is for this machine's own TCP, which gso off does not stop; it holds for new connections",
-        f"a driver of fewer segments than {WHOLE_SEGMENTS} refuses that: undo with its tso_max_segs (`ip -d link`)",
+        "after undoing it, switch on only the offloads that were on before; the service, when it stops, switches on "
+        "all",
+        "gso_max_segs 1 is for this machine's own TCP, which merges packets even with gso off; it holds for new "
+        "connections",
+        f"a driver that takes fewer segments than {WHOLE_SEGMENTS} refuses that number: undo with its tso_max_segs "
+        f"(`ip -d link`)",
         "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
         "below PPPoE and MPLS all packets are one flow: put the queue on the ppp interface",
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",
@@ -149,13 +153,13 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     if (limit := numbers["link.limit_bytes"]) != 2**64 - 1:
         most = numbers["link.limit_packets"]
         remarks.append(
-            f"the queue holds at most {most} packets, too: shorter ones than {limit // most} B reach that before the "
-            "limit in bytes"
+            f"the queue also holds at most {most} packets: packets shorter than {limit // most} B reach that before "
+            f"the limit in bytes"
         )
     if place.varies:
         remarks.append(
-            f"the rate of the scenario's link varies (trace); the queue has {place.shown_rate}, the mean unless rate "
-            "is given"
+            f"the rate of the scenario's link varies (trace); the queue has {place.shown_rate}, the mean of the trace "
+            f"unless rate is given"
         )
     if place.tx_ring:
         remarks.append("tx_ring is not deployed: behind the queue's own shaper the driver's ring stays empty")

@@ -90,7 +90,10 @@ def filters(plan: Plan, at: int, entry: Mapping[str, Any]) -> list[tuple[str, st
     number = entry.get("class", None if sized else at)
     if number is not None and number > 63:
         raise Undeployable(f"class = {number}: classes are DSCPs in Linux, 0 to 63")
-    plan.say("a class is a DSCP, matched in IPv4 and IPv6; who sends must set it, and all others go to the last class")
+    plan.say(
+        "a class is a DSCP, matched in IPv4 and IPv6; the sender must set it, and all other packets go to the "
+        "last class"
+    )
     if not sized:
         match = f"flower ip_tos {number << 2:#04x}/0xfc"
         return [("ip", match), ("ipv6", match)]

@@ -138,13 +138,14 @@ def shaping_cake(plan: Plan, values: Values) -> None:
         plan.say(f"bandwidth = {values['bandwidth']} becomes {link.shown_rate}: the link of the scenario is slower")
     else:
         rate = values.base("bandwidth")
-        plan.say(f"the link of {link.shown_rate} below cake is not deployed: it is taken to be the slow link itself")
+        plan.say(f"the link of {link.shown_rate} below cake is not deployed: it is assumed to be the real line")
     if framing == Framing() != link.framing:
         framing = Framing(min(link.framing.around, CAKE_MOST), min(link.framing.least, CAKE_MOST), link.framing.cells)
         said = framing_words(framing).removeprefix("noatm ")
         plan.say(f"{said} is the framing of the link; CAKE also counts it in the shares of flows")
         plan.say(
-            "the scenario's cake with its own bandwidth counts none: queue.overhead simulates it", rate != link.rate
+            "with its own bandwidth, the scenario's cake counts no framing: set queue.overhead to simulate it",
+            rate != link.rate,
         )
     plan.say(
         f"the {framing_text(link.framing)} of the link is not deployed: overhead, mpu and cells are cake's own",
@@ -152,9 +153,10 @@ def shaping_cake(plan: Plan, values: Values) -> None:
     )
     estimates = plan.position.behind and link.varies and not plan.position.multiqueue
     plan.say(
-        f"the rate of the scenario's link varies (trace); {link.shown_rate} is the mean unless rate is given: while "
-        "the link is slower than bandwidth the queue forms there; lower it to what the link rarely falls below, or, "
-        "where cake stands behind the link (ingress), add autorate-ingress, which estimates it",
+        f"the rate of the scenario's link varies (trace); {link.shown_rate} is the mean of the trace unless rate is "
+        f"given. While the link is slower than bandwidth, the queue forms at the link: lower bandwidth to a rate that "
+        f"the link rarely falls below, or, where cake stands behind the link (ingress), add autorate-ingress, which "
+        "estimates the rate",
         link.varies and not estimates,
     )
     plan.say("cake knows whole bytes per second", rate % 8 != 0)
@@ -184,8 +186,8 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     estimates = position.behind and plan.link.varies and not position.multiqueue
     said += " autorate-ingress" if estimates else ""
     plan.say(
-        "autorate-ingress: cake sets its rate to 15/16 of the peaks that come in, because no fixed rate does; the "
-        "scenario's cake has a fixed one",
+        "autorate-ingress: cake sets its rate to 15/16 of the peaks that come in, because no fixed rate fits a line "
+        "whose rate varies; the scenario's cake has a fixed one",
         estimates,
     )
     said += " ingress" if behind else " egress"
@@ -215,5 +217,5 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     hint = position == FRONT and asked is None
     hosts = "hosts by address" + (" (if this machine translates addresses, set nat = true)" if hint else "")
     plan.say(f"cake distinguishes tins by DSCP, the scenario's class, and {hosts}")
-    plan.say("nat: hosts are told by their addresses before this host translates them", translates)
+    plan.say("nat: cake distinguishes hosts by their addresses before this host translates them", translates)
     return said

@@ -115,7 +115,8 @@ def dualpi2(plan: Plan, parent: str, values: Values) -> str:
             values.base("ramp") > 0 and "step_thresh_packets" not in values,
         )
         plan.say(
-            "Linux draws where RFC 9332 counts, and min_qlen_step is what an arrival finds, not what a departure leaves"
+            "Linux uses random numbers where RFC 9332 uses a counter, and compares min_qlen_step with the queue that "
+            "an arrival finds, not with the queue that a departure leaves"
         )
         plan.say('the kernel computes in whole numbers: law = "linux" simulates that')
     return plan.qdisc(parent, said)

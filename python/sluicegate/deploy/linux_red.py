@@ -73,7 +73,7 @@ def red_words(plan: Plan, values: Values, avpkt: int, bounds: list[int], w_q: fl
     )
     plan.say("gentle is not deployed: Linux signals on all from max on", values["gentle"])
     plan.say("wait is not deployed", values["wait"])
-    plan.say("the average of an idle link decays by packets of avpkt at bandwidth, not by s")
+    plan.say("the average of an idle link decays by packets of avpkt at bandwidth, not by the parameter s")
     words = found.words()
     if marks and values["above_max_th"] == "mark":
         return words.removesuffix(" harddrop")
@@ -96,7 +96,7 @@ def choke_linux(plan: Plan, parent: str, values: Values) -> str:
     burst = values.get("burst") or (2 * low + high) // 3
     rate = plan.narrow_rate(values.rate("bandwidth", plan.link), "bandwidth")
     said = f"choke limit {limit} min {low} max {high} burst {burst} avpkt {avpkt} probability {probability(max_p)}"
-    plan.say(f"w_q = 2^-{weight_log(burst, low)}: tc makes it of burst and min, as choke_linux does")
+    plan.say(f"w_q = 2^-{weight_log(burst, low)}: tc computes it from burst and min, as choke_linux does")
     return plan.qdisc(parent, f"{said} bandwidth {rate}{' ecn' if values['ecn'] else ''}")
 
 
@@ -147,7 +147,7 @@ def gred(plan: Plan, parent: str, values: Values) -> str:
     choose_queues(plan, queues, default)
     if not bytewise:
         plan.packet_rounding(avpkt)
-    plan.say(f"w_q = 2^-{w_log}: tc makes it of burst, min and avpkt, as gred does")
+    plan.say(f"w_q = 2^-{w_log}: tc computes it from burst, min and avpkt, as gred does")
     plan.say(
         f"limit = {values['limit']} for all queues together is not deployed: in Linux each has its own limit",
         queues > 1 and values["average"] != "wred",
@@ -183,4 +183,6 @@ def choose_queues(plan: Plan, queues: int, default: int) -> None:
             plan.lines.append(f"tc filter add dev {plan.dev} egress protocol {protocol} prio {order} {match}")
             order += 1
     plan.lines.append(f"tc filter add dev {plan.dev} egress protocol all prio {order} matchall classid 1:{default:x}")
-    plan.say("a class is a DSCP: filters make tc_index of it, by which gred chooses; who sends must set the DSCP")
+    plan.say(
+        "a class is a DSCP: filters set tc_index from it, by which gred chooses the queue; the sender must set the DSCP"
+    )

@@ -74,7 +74,8 @@ ACCESS = {
          ("burst_loss = 0.5", "in which every other packet is lost (Gilbert and Elliott)")),
         run=("120 s", "20 s"),
         nearest_ms=15,
-        rate="it varies with weather and hour: the least that you measured; no fixed margin below it always holds",
+        rate="it varies with weather and hour: state the least that you measured; no fixed margin below it is always "
+             "enough",
     ),
 }  # fmt: skip
 """The kinds of access lines, by name."""
@@ -99,8 +100,8 @@ def kind_doubts(access: str, down_bps: float, up_bps: float) -> list[str]:
     """What is said of a kind of line that rates do not fit."""
     if access != DSL or (down_bps >= LEAST_VDSL_BPS[0] and up_bps >= LEAST_VDSL_BPS[1]):
         return []
-    return ["dsl is taken for VDSL, and these rates are rather ADSL's, whose cells need another framing: if it is, "
-            "--access adsl"]  # fmt: skip
+    return ["dsl means VDSL, but these rates are typical of ADSL, whose cells need another framing: for an ADSL line, "
+            "give --access adsl"]  # fmt: skip
 
 
 LEAST_BPS, MOST_BPS = 100e3, 10e9
@@ -205,7 +206,7 @@ def access_line(
         of_down = [
             (f'trace = "{kind.trace}"', "how the rate varies, from 0 to 4 times its mean; or a recording of your own"),
             ('trace_period = "60 s"', "its length; then it begins anew"),
-            (f'trace_mean = "{down}"', "what it is scaled to: measure it, on average of some minutes"),
+            (f'trace_mean = "{down}"', "the mean that the trace is scaled to: measure it over some minutes"),
         ]
     else:
         of_down = [(f'rate = "{down}"', stated.get("down", kind.rate))]
@@ -220,7 +221,7 @@ def access_line(
         how = stated.get("buffer_up", "as measured")
         of_up.append((f'buffer = "{round(buffer_up_ms)} ms"', f"what the modem holds in this direction: {how}"))
     parts.append(_table("[network.reverse]", "the upload", of_up))
-    queue = [('discipline = "drop_tail"', "as modems are: first come, first served; `recommend` tries others")]
+    queue = [('discipline = "drop_tail"', "first come, first served, as in modems; `recommend` tries others")]
     parts.append(_table("[queue]", "", queue))
     least_ms = math.ceil(10 * 8000 * PACKET / slow)  # ten packets on the slowest lines
     held_ms = max(MODEM_BUFFER_MS, least_ms) if buffer_ms is None else round(buffer_ms)
@@ -230,7 +231,7 @@ def access_line(
     how = stated.get("buffer", how)
     if buffer_ms is None and held_ms > MODEM_BUFFER_MS:
         how = "assumed, ten packets: less would leave this slow line idle"
-    held = [(f'limit = "{held_ms} ms"', f"what the modem holds, at {whose}: {how}")]
+    held = [(f'limit = "{held_ms} ms"', f"the modem's buffer, as a time at {whose}: {how}")]
     parts.append(_table("[queue.drop_tail]", "", held))
     if users:
         web = [('think_time = "exponential(mean = 5 s)"', "a page every few seconds")]
@@ -252,8 +253,8 @@ def access_line(
             (f'rate = "{rate_text(rate)}"', why),
             (f'packet_size = "{length} B"', size),
         ]
-        parts.append(_flows("calls down", "udp", "what the others say", call))
-        here = "what is said here; add class = 34 if programs mark it AF41, which CAKE with diffserv4 honours"
+        parts.append(_flows("calls down", "udp", "what the other people send", call))
+        here = "what people here send; add class = 34 if programs mark it AF41, which CAKE with diffserv4 honours"
         parts.append(_flows("calls up", "udp", here, [*call, REVERSE]))
     if games:
         game = [(f"count = {games}", "at a time"), ('rate = "100 kbit/s"', "the state of the game, 60 times a second")]

@@ -191,8 +191,8 @@ def _about(
     if gain > LARGEST_GAIN:
         warnings = [
             *warnings,
-            f"a gain of {gain:g} leaves a gain margin of {margin:.3g}; where 10 % of packets are dropped TCP's own "
-            f"answer can take 5.5 of it, and more where fewer are",
+            f"a gain of {gain:g} leaves a gain margin of {margin:.3g}; if 10 % of packets are dropped, TCP's own "
+            f"reaction can use up 5.5 of that margin, and more if fewer are dropped",
         ]
     return {"rules": rules, "warnings": tuple(warnings), "flows": flows, "gain_margin": margin, "phase_margin": phase,
             "half_s": half_s}  # fmt: skip

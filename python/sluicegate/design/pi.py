@@ -101,8 +101,8 @@ def design_pi(
     window = (r * c) / flows
     if window < 2:
         warnings.append(
-            f"{flows} flows share {r * c:.3g} packets of a round trip: windows of {window:.2g} packets are below what "
-            f"the model of the gains has, and such flows wait for timeouts"
+            f"{flows} flows share {r * c:.3g} packets of a round trip: windows of {window:.2g} packets are smaller "
+            f"than the model behind the gains assumes, and such flows wait for timeouts"
         )
     if w < LEAST_SAMPLES * z:
         warnings.append(

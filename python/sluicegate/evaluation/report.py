@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BEST, TIED = "●", "○"
 NEEDS = (
-    "The table says what each discipline remembers of flows, and where the values of its parameters come from. "
+    "The table shows each discipline's state about flows, and where the values of its parameters come from. "
     "Parameters that are not set are off or derived, as noted in brackets. For your own discipline the table shows its "
     "arguments."
 )

@@ -98,7 +98,7 @@ def distinctions(comparison: Comparison, tied: Sequence[Ranked], goals: Sequence
         remembered.setdefault(each.memory or "what it does not say", []).append(each.label)
     if len(remembered) > 1:
         said = "; ".join(f"{', '.join(names)}: {much}" for much, names in remembered.items())
-        lines.append(f"what they remember of flows: {said}")
+        lines.append(f"state about flows: {said}")
     return lines
 
 

@@ -69,7 +69,7 @@ def beside(done: Learnt, scenario: str | Path, disciplines: Sequence[str] = (), 
 
     if done.forward.passage is None:
         raise _core.ScenarioError(
-            "a simulation can be compared only with captures from both before and behind the queue"
+            "a simulation can be compared only with captures from both before and after the queue"
         )
     # What has no number of a flow is one of the connections that come and go: all of them are one here.
     other = " and ".join(group.name for group in done.groups if group.kind == "connections")

@@ -58,8 +58,8 @@ def learn(
     remarks = seen.remarks + stretch.remarks
     if all(way.passage is None for way in ways):
         remarks.append(
-            "no queue lies between the places of capture: its drops and its discipline cannot be determined; "
-            "round trips are the shortest seen, waiting included"
+            "no queue lies between the places of capture: drops and the discipline cannot be determined; round trips "
+            "are the shortest seen, queueing delay included"
         )
     forward, back = sorted(ways, key=lambda way: (way.passage is None, way.rate is None, -way.bytes))
     trips = _round_trips(stretch, packets, forward, back)

@@ -391,7 +391,12 @@ def _networkquality(document: Mapping[str, Any], file: str) -> Found:
         ("responsiveness", QUEUE),
     ):
         if base and document.get(key) and (wait := 60_000 / document[key] - base) > LEAST_WAIT_MS:
-            yield Reading(quantity, wait, file, "60 s by networkQuality's round trips a minute, less the round trip")
+            yield Reading(
+                quantity,
+                wait,
+                file,
+                "60 s divided by networkQuality's round trips a minute, minus the round trip without load",
+            )
 
 
 def _mach(document: Mapping[str, Any], file: str) -> Found:

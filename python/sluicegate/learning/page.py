@@ -42,7 +42,8 @@ def page(done: Learnt, sides: Sequence[Side], scenario: str) -> Page:
     if sides:
         far = ", ".join(f"{side.label} {distance(sides[0], side):.2f}" for side in sides[1:])
         sections += [
-            Section("beside", "What packets met", f"Distance of waiting times from those captured: {far}.",
+            Section("beside", "What happened to the packets", f"Distance between simulated and captured waiting times: "
+                    f"{far}.",
                     tables=[("", table(sides))], words=instead(sides)),
             Section("waits", "Waiting times", "Over time, and the share of each group's packets that waited no longer.",
                     figure=figure(sides)),

@@ -136,7 +136,7 @@ def delay(axes: Axes, tables: Tables) -> None:
         own = flows.filter(name=name)["delay_p50_ns"].drop_nulls()
         if 1 < len(own) <= MOST_FLOWS:
             axes.plot(own.to_numpy() * 1e-6, np.full(len(own), row + 0.25), "|", color=plot.GREY, markersize=6,
-                      label="" if labelled else "medians of its flows")  # fmt: skip
+                      label="" if labelled else "medians of the group's flows")  # fmt: skip
             labelled = True
     for which, label, colour, marker in PERCENTILES:
         axes.plot(groups[f"delay_{which}_ns"].to_numpy() * 1e-6, rows, marker, color=colour, label=label, zorder=3)

@@ -105,7 +105,7 @@ class Kept(Measured):
         told = [f"by Sluicegate {', '.join(versions)}"] if versions.to_list() != [_core.version()] else []
         for what, names in (
             ("with other parameters or lengths than today's", self.changed(figure, chosen.full)),
-            ("with code that came to something else in short runs", self.otherwise(figure, chosen, now)),
+            ("with code that gave other results in short runs", self.otherwise(figure, chosen, now)),
         ):
             told += [f"{what}: {'; '.join(names)}"] if names else []
         return f"Full length: measured {', and '.join(told)}." if told else ""

@@ -172,8 +172,8 @@ def _laws(groups: list[dict[str, Any]]) -> tuple[str, ...]:
 def _warnings(groups: list[dict[str, Any]]) -> tuple[str, ...]:
     """Of Vegas flows that cut their windows when they lose: α/τ is of those that do not."""
     return tuple(
-        f"flows.{index}.vegas_cut = {group['vegas_cut']:g}: α/τ is of Vegas flows that do not cut their window when "
-        "they lose, vegas_cut = 0; these may send less"
+        f"flows.{index}.vegas_cut = {group['vegas_cut']:g}: the law α/τ is for Vegas flows that do not cut their "
+        f"window at a loss (vegas_cut = 0); these flows may send less"
         for index, group in enumerate(groups)
         if group["kind"] == "tcp" and group["algorithm"] == "vegas" and group["vegas_cut"] != 0
     )

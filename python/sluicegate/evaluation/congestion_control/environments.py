@@ -72,8 +72,9 @@ SCENARIOS = (
     ),
     ControlScenario(
         "policer", "2", "Policers",
-        "One flow meets a policer of 10 Mbit/s on a path of 100: a token bucket that drops what it has no tokens for, "
-        "with room for one packet that waits. Buckets hold what it passes in 5, 50 and 200 ms.",
+        "One flow meets a policer of 10 Mbit/s on a path of 100 Mbit/s: a token bucket that drops packets for which it "
+        "has no tokens, with room for one waiting packet. The bucket holds what the policer passes in 5, 50 and "
+        "200 ms.",
         lambda settings: {TESTED: flow()}, (*GOT[:1], Number(TESTED, "loss_ratio")),
         network=Dumbbell(rate="100 Mbit/s", delay="1 ms", access_rate="100 Mbit/s", shaper=Shaper(rate="10 Mbit/s")),
         queue='[queue]\ndiscipline = "drop_tail"\nlimit = 1\n', link=Workload("", "10 Mbit/s", 1, 1, "40 ms", 1),

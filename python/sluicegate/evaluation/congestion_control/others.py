@@ -95,7 +95,7 @@ SCENARIOS: tuple[ControlScenario, ...] = (
     ControlScenario(
         "convergence", "5", "A second flow",
         "A flow starts when another of the same control has had the link for the whole warm-up. Convergence is the "
-        "time until the smaller of the two has 40 % of both over a second.",
+        "time until the flow with less throughput has 40 % of the sum of both over a second.",
         lambda settings: {TESTED: flow(), SECOND: flow(**late(settings))},
         (Number(SECOND, "convergence_s"), Number(LINKS, "jain")),
         tested=(TESTED, SECOND), late=SECOND, also=("variation",),

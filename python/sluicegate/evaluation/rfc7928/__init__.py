@@ -66,8 +66,8 @@ SUITE = Suite(
         ("Varying congestion (8.2.5)", "phases", "19 transfers, of which 6, 13 and 19 send", "idle transfers were in "
          "congestion avoidance at time 0, too; when they restart, their windows are as Linux sets them"),
         ("Varying capacity (8.2.6)", "the capacity varies", "the rate of the link changes, and disciplines that "
-         "compute with it learn the new one", "so does a shaper or a modem's driver; with a trace no discipline "
-         "learns it"),
+         "compute with it learn the new one", "a shaper or a modem's driver "
+         "also tells disciplines its rate; with a trace no discipline learns it"),
         ("Requests and responses of DNS (9.2)", "", "datagrams of 80 and 200 bytes at random, 20 a second", "only "
          "their loss is of interest: nobody answers them or sends them again"),
         ("Goodput (2.5)", "bits for each unit of time, less what was lost or sent again", "IP bits delivered, "

@@ -34,9 +34,9 @@ def asymmetric(settings: Settings) -> dict[str, Source]:
 SCENARIOS = (
     Scenario(
         "asymmetric", "3.1", "Asymmetric links",
-        f"{MILD} NewReno transfers over 10 Mbit/s one way and {UP.flows} over 2 Mbit/s the other way, with the "
-        "discipline in one direction only, Drop Tail in the other, and in both; acknowledgements, SYNs and small "
-        "datagrams cross it, too. The rows show how many of them are lost, and what this costs their transfers.",
+        f"{MILD} NewReno transfers over 10 Mbit/s one way and {UP.flows} over 2 Mbit/s the other way; the discipline "
+        f"manages one direction, with Drop Tail in the other, or both, and acknowledgements, SYNs and small datagrams "
+        f"cross its queue, too. The rows show how many of them are lost, and what this costs their transfers.",
         asymmetric,
         (
             Number("down", "goodput_bps"), Number("up", "delay_p99_ns"), Number("one packet down", "completion_p95_ns"),

@@ -15,9 +15,9 @@ TARGETS_MS = (5, 10, 20, 40)
 SCENARIOS = (
     Scenario(
         "targets", "4.3.1", "A range of targets",
-        f"Medium congestion under each discipline with targets of {', '.join(map(str, TARGETS_MS))} ms: a time where "
-        "it has one, else a length of the queue that takes so long. Disciplines can then be compared by what delay "
-        "costs in goodput, rather than by what one value means to each.",
+        f"Medium congestion under each discipline with targets of {', '.join(map(str, TARGETS_MS))} ms, set as a time "
+        f"or, if it has no such target, as the queue length that takes so long to send. Disciplines can then be "
+        "compared by what delay costs in goodput, rather than by what one value means to each.",
         lambda settings: {"NewReno": transfers(MEDIUM)},
         (Number("NewReno", "delay_mean_ns"), Number("NewReno", "goodput_bps")),
         points={f"{aim} ms": () for aim in TARGETS_MS},

@@ -99,8 +99,8 @@ def fig4(runs: Runs, early: Runs) -> Iterator[Check]:
         full = reference(
             "UDP and 32 TCP flows fill the link: 250 kbit/s + 32 × 23.4 kbit/s",
             (at["udp"] + at["tcp"]).percent_of(LINK_KBPS).as_("all flows", "% of the link"),
-            within(99.5, 100.1, "the link's rate, less half a per cent for moments without a packet; above it only by "
-                   "the packets in flight at the two ends of the measured time"),
+            within(99.5, 100.1, "the link's rate, less half a per cent for moments when it is idle; the flows exceed "
+                   "the rate only by packets in flight at the start and the end of the measured time"),
         )  # fmt: skip
         yield reference(
             "23.4 kbit/s for each TCP flow", at["tcp_flow"], printed(23.4, 0.1), evidence=full,

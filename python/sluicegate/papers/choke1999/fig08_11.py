@@ -71,8 +71,9 @@ def fig8(load: Runs, longer_link: Runs) -> Iterator[Check]:
 
 
 WHY_DOMINANT = {
-    "because": "CHOKe holds UDP below half of the queue while it compares: each match takes a packet out for each that "
-    "it turns away. At max_th and above it drops every arrival without a comparison, TCP backs off and UDP does not. "
+    "because": "While CHOKe compares, it holds UDP below half of the queue: each match drops a queued packet along "
+    "with the arrival. At max_th and above it drops every arrival without a comparison, TCP backs off and "
+    "UDP does not. "
     "How often the average comes there depends on max_p, which the report does not state: with 0.1 instead of 0.02, "
     "and nothing else changed, it comes there less often, and UDP has less than half of the queue."
 }

@@ -59,7 +59,7 @@ def fig14(load: Runs, early: Runs) -> Iterator[Check]:
         (basic.at(10.0) - drop.at(10.0)).as_("the same at 10 Mbit/s", where=""),
         above(0),
         id="shorter-at-10",
-        because="At this rate the ceiling max_th holds both queues, not early drops. Early drops depend on max_p, "
+        because="At this rate max_th limits both queues; early drops do not. Early drops depend on max_p, "
         "which the report does not state. With more of them, and nothing else changed, drop 3 keeps the shorter queue "
         "here too.",
         evidence=evidence,

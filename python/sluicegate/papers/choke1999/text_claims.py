@@ -116,8 +116,8 @@ def like_red(alone: Runs, single: Runs) -> Iterator[Check]:
                     alone.at(queue=choke, tcp_flows=count)[name],
                     like_one_run_of(alone.at(queue=red, tcp_flows=count)[name], least=0.005),
                     id=name,
-                    because="Packets of TCP meet packets of their own flow too, about one in as many as there are "
-                    "flows, and each meeting costs two of them: with few flows CHOKe drops more than RED and keeps a "
+                    because="TCP packets also meet packets of their own flow, with N flows about one in N, and each "
+                    "match costs two packets: with few flows CHOKe drops more than RED and keeps a "
                     "shorter queue (so also Tang, Wang and Low 2004, Sec. VI). Where no flow has two packets in the "
                     "queue the difference is gone.",
                     evidence=never[name],

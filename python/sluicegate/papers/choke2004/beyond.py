@@ -87,9 +87,9 @@ def rows_of_groups(candidates: Runs, unequal: Runs, round_trips: Runs, checks: S
     chart=rows_of_groups, candidates=candidates, unequal=unequal, round_trips=round_trips,
 )  # fmt: skip
 def beyond(candidates: Runs, unequal: Runs, round_trips: Runs) -> Iterator[Check]:
-    """First rows: one UDP flow of 2c and 2, 3 or 5 candidates, and 5 beside 96 TCP flows. Then three UDP flows of 0.5c,
-    c and 3c. Then half of the TCP flows with a round trip of 20 ms, half with 400 ms. Shares of groups of flows; the
-    approximate model has one UDP flow and one candidate, so nothing to say here."""
+    """First rows: one UDP flow of 2c with 2, 3 or 5 candidates, and with 5 candidates beside 96 TCP flows. Then three
+    UDP flows of 0.5c, c and 3c. Then half of the TCP flows with a round trip of 20 ms, half with 400 ms. Shares of
+    groups of flows; the approximate model has one UDP flow and one candidate, so nothing to say here."""
     five, crowd = candidates.at(N=TCP_FLOWS, m=5), candidates.at(N=CROWD)
     two, three, with_five, crowded = groups(candidates)
     yield reference("the extended model holds for 2 and 3 candidates against one UDP flow of 2c",

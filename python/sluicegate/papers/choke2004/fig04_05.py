@@ -80,7 +80,8 @@ def queue_matches(runs: Runs, axis: str) -> Iterator[Check]:
             f"simulation and full model match very well, with (43) and (44): {words}", off(runs, axis, name, "full"),
             MATCH, id=f"{name}-full", evidence=one,
             because="(43) has no timeouts, and (44) does not have the gaps that RED leaves between drops. Replacing "
-            "either alone brings the queue nearer at every point. Each law is checked by itself under Section V-A.",
+                    "either alone brings the model's queue nearer to the measured one at every point. Each law is "
+            "checked by itself under Section V-A.",
         )  # fmt: skip
         yield reference(
             f"the same with a law of TCP that has timeouts, and with the gaps between RED's drops: {words}",
@@ -104,7 +105,8 @@ def distance(runs: Runs, axis: str, model: str) -> list[Quantity]:
 def fig4(load: Runs) -> Iterator[Check]:
     """32 NewReno transfers and one UDP source on 1 Mbit/s (c = 125 packets/s). Means over seeds with 95 % intervals.
     Full model: eqs. (3) to (9) with (43) and (44), and again with a law of TCP that has timeouts and with the gaps that
-    RED leaves between its drops here. Approximate model: Sec. III-C; it has no matches of TCP, its p₁ is r."""
+    RED leaves between its drops here. Approximate model: Sec. III-C; it neglects matches of TCP packets, so that p₁ =
+    r."""
     phi = np.linspace(1e-4, 0.4999, 200_001)
     rate, share = choke.closed_curve(phi)
     best = int(np.argmax(share))

@@ -68,12 +68,12 @@ PAPER = Paper(
         Choice("DCN's gains", "a < b; “depend on the average number of flows”", "derived from the flows in HB at each "
                "update", "with fixed ones the queue is no longer held after an hour, when 2000 flows are in HB"),
         Choice("DCN's p_ref", "nothing on its first and its largest value", "infinite until a queue above q_ref has "
-               "stood for 100 ms; then at most the largest pktcount of late", "a fixed bound in packets would be a "
+               "stood for 100 ms; then at most the largest recent pktcount", "a fixed bound in packets would be a "
                "different rate on each link; at the largest pktcount nothing is dropped, so p_ref does not wind up"),
         Choice("DCN with an empty queue", "nothing", "a packet that finds it empty is queued, whatever its flow's "
                "count", "there is no congestion to notify of"),
-        Choice("DCN's threshold and clearing interval", "no values", "10 packets, 0.5 s", "not those that Table 1's "
-               "loss points to, some 40 packets: with these the queue is not held. See “Threshold”"),
+        Choice("DCN's threshold and clearing interval", "no values", "10 packets, 0.5 s", "Table 1's loss suggests a "
+            "threshold of some 40 packets, but with that the queue is not held. See “Threshold”"),
         Choice("AFD's gains", "1.7 and 1.8 in AFD's paper, from memory", "derived from the flows in the shadow buffer "
                "and the arrivals", "as DCN's"),
         Choice("Repeated SYNs", "FreeBSD 4.5", "the first four repetitions wait 3 s each", "that system's "

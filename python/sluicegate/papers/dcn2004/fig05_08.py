@@ -54,8 +54,8 @@ def fig7(runs: Runs) -> Iterator[Check]:
                     tested="the mean response time is shorter by 1 ms at least")  # fmt: skip
         yield claim(
             "a flat region extending out to 1 second, the minimum timeout", plateau(at.at(scheme=AFD)), above(1),
-            id="plateau", remark="The cause is not isolated; Table 1 has what AFD drops. Where small flows lose as "
-            "many packets as under PI, these hosts show the region.",
+            id="plateau", remark="We have not isolated the cause; Table 1 has what AFD drops. If small flows lose as "
+            "many packets as under PI, these hosts show the flat region.",
         )  # fmt: skip
         yield reference("a flat region out to 1 second: these hosts do show it", plateau(at.at(scheme=PI)), above(1),
                         id="plateau", source="beside Fig. 7")  # fmt: skip

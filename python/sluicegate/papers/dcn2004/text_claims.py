@@ -47,7 +47,7 @@ def law(runs: Runs) -> Iterator[Check]:
 
 @figure("state", "State for high-bandwidth flows only", label="State", source="Sec. 5.1", after=20, runs=tables)
 def state(runs: Runs) -> Iterator[Check]:
-    """Flows that DCN remembers in its tables HB and SB (there, those heard of within a clearing interval), and flows
+    """Flows that DCN remembers in its tables HB and SB (in SB, those seen within a clearing interval), and flows
     that RIO-PS remembers; means over the measured time."""
     start_s = runs.settings.warmup_s
     for load in LOADS:

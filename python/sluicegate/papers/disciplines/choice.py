@@ -280,7 +280,7 @@ class Ranking:
             return ""
         best = min(quick, key=self.delay)
         return (
-            f"If all flows react and only delay counts, {best} does it without any memory of flows: "
+            f"If all flows react and only delay counts, {best} keeps the delay short without any memory of flows: "
             f"{self.delay(best):.0f} ms at the 99th percentile instead of Drop Tail's {self.delay(BASELINE):.0f} ms."
         )
 

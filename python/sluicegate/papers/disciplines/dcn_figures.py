@@ -177,7 +177,7 @@ def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[C
     margin, seeds = share.spread.margin, share.spread.count
     yield claim(
         "a flow's fair share is p_ref in each T_dec: with forwarded packets counted, a UDP flow of twice the link's "
-        "rate among 32 TCP gets at most twice one",
+        "rate among 32 TCP flows gets at most twice a fair share",
         share,
         within(
             None,

@@ -71,12 +71,12 @@ PAPER = Paper(
                "misprint: Sec. VII derives the minus, and the plus would not mark 100 of 5,000"),
         Choice("More clustered", "no measure", "the coefficient of variation of the gaps between marks", "it is 0 for "
                "even gaps, 0.57 for uniform and 0.99 for geometric ones"),
-        Choice("The average after 100 packets", "4.88", "compared as cut after the last digit", "eq. (2) gives 4.887; "
-               "the 0.17 ms that a packet takes, 0.178, are cut too"),
+        Choice("The average after 100 packets", "4.88", "compared after cutting digits beyond the printed ones", "eq. "
+               "(2) gives 4.887; the paper also cuts 0.178 ms, the time of a packet, to 0.17 ms"),
         Choice("Traffic of Fig. 9", "“chosen rather arbitrarily”; 41 connections, windows of 8 or 16, 20 to 400 "
                "packets",
                "36 transfers and 5 TELNET sessions; sizes and windows in the scenario, starts drawn", "the utilisation "
-               "follows from what they send, so that it is set beside the paper's, no more"),
+               "follows from what they send, so that it is shown beside the paper's and tests nothing"),
         Choice("Delays of Fig. 10", "lost with the drawing; round trips vary by a factor of 4 to 1", "6 to 24 ms",
                "the sixteen pairs of nodes 0.5, 1, 3 and 5 ms away from gateways that are 2 ms apart"),
         Choice("Which direction has 61 %", "“in one direction”", "that of gateway A", "it has one connection more"),
@@ -94,8 +94,9 @@ PAPER = Paper(
         Choice("Starts in Figs. 12 to 15", "not stated", "at random within the first 0.1 s", "ten seconds are counted "
                "from the beginning, slow start included"),
         Choice("Preparation time", "Figs. 12 and 5: uniform on 0 to the bottleneck service time of 0.17 ms for each "
-               "packet, “in the simulations with Drop Tail gateways”", "so, with Drop Tail only; in Fig. 5 the service "
-               "time itself, 0.178 ms; packets of one host are prepared one after another", "the words of the paper"),
+               "packet, “in the simulations with Drop Tail gateways”", "the same, with Drop Tail only; in Fig. 5 the "
+               "service time itself, 0.178 ms; packets of one host are prepared one after another", "the words "
+               "of the paper"),
         Choice("Buffer", "counted in packets", "the packet in transmission is not in it", "so in ns-2 and Linux"),
         Choice("DECbit in Fig. 15", "simulations with ISO TP4, without a figure", "the same network and windows with "
                "DECbit's hosts and gateway; a buffer of 200 packets, which never fills", "isolates the gateway"),

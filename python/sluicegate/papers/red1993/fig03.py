@@ -160,8 +160,8 @@ def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterato
     yield reference(
         never, staggered["longest_queue"], at_most, id="queue", evidence=farthest_first,
         because="The text does not say which node is how far away. With the nearest first, as chosen, slow starts pile "
-        f"up more than with the farthest first, where however the link is used {other['link_used'].mean:.0f} %. And "
-        f"single runs differ by as much as the queue exceeds {MOST_QUEUED} packets.",
+        f"up more than with the farthest first; but then the link is used {other['link_used'].mean:.0f} %. Also, "
+        f"single runs differ from each other by as much as the queue exceeds {MOST_QUEUED} packets.",
     )  # fmt: skip
     yield farthest_first
     yield reference(f"{never} in the one run that is shown: such a run is not rare here", staggered["not_above_40"],

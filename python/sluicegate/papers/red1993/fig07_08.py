@@ -83,8 +83,8 @@ def fig7() -> Iterator[Check]:
     averages; the thick one is min_th = 5, and below it a burst passes without marks (eq. 3)."""
     closed = number(red.average_after_burst(100, 0.001), "packets", "eq. (2)")
     yield exact("after a queue increase from 0 to 100 packets with w_q = 0.001 the average is 4.88", closed, id="eq2",
-                bound=within(4.88, 4.89, "4.88 as printed, cut after its last digit (0.01), as the 0.17 ms of a packet "
-                             "are"))  # fmt: skip
+                bound=within(4.88, 4.89, "4.88 as printed, with further digits cut (0.01), as in the 0.17 ms that a "
+                             "packet takes"))  # fmt: skip
     difference = (closed - red.average_after_burst_sum(100, 0.001)).as_("the closed form less the sum")
     yield exact("the closed form is the sum", difference, source="eq. (2)", id="eq2-closed-form",
                 bound=within(-1e-9, 1e-9, "0, give or take the rounding of floating point"))  # fmt: skip
@@ -317,8 +317,8 @@ entering = Study(
 def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
     """A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked by the
     discipline itself. Above: a dot for each marked packet, seed {seed}. Below: the distribution of the gaps of all
-    seeds, and the laws. Further runs with p_b = 0.1 and some 500 gaps each tell the laws apart. Runs of bursts test
-    what Fig. 17 does with the first packet of the band."""
+    seeds, and the laws. Further runs with p_b = 0.1 and some 500 gaps each tell the laws apart. Runs with bursts test
+    how Fig. 17 treats the first packet that finds the average between the thresholds."""
     one, two = marks.at(way=METHOD_1), marks.at(way=METHOD_2)
     for at in (one, two):
         mean = red.expected_marks(at.way.law, at.way.p_b, ARRIVALS)
@@ -335,7 +335,7 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
     )
     misprint = number(misprinted_marks(METHOD_2.p_b, ARRIVALS), label="expected marks with p/(1 + i·p)")
     yield exact("the text of Fig. 8 prints p/(1 + i·p), a misprint: that would not mark roughly 100", misprint,
-                within(None, 95, "below what rounds to 100 in tens"), id="misprint")  # fmt: skip
+                within(None, 95, "smaller numbers do not round to 100 to the nearest ten"), id="misprint")  # fmt: skip
     half_way = number(1 / red.marked_share("section7", 0.01), label="packets for each mark")
     yield exact("with max_p = 1/50 and the average half way between the thresholds, roughly one of 50 packets "
                 "is marked", half_way, within(49, 51, "50, give or take one, as “roughly” is taken here"),

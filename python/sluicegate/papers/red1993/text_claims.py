@@ -284,9 +284,9 @@ gain = Lines("window", [Panel(["gain"], "throughput above the others' (%)", (Non
         source="Sec. II-A, after Zhang 1989", chart=gain, users=users)  # fmt: skip
 def misbehaving(users: Runs) -> Iterator[Check]:
     """5 users of 4.3-Tahoe, whose windows may be up to 100 packets, and 5 without congestion control, who always use a
-    fixed window, on a link of 45 Mbit/s with round trips of 20 ms and a buffer of 60 packets. Early Random Drop as
-    Zhang's: above half full, 0.02. Neither Zhang's network nor what her users did is in the paper, and her thesis was
-    not at hand. Means over seeds with 95 % intervals."""
+    fixed window, on a link of 45 Mbit/s with round trips of 20 ms and a buffer of 60 packets. Early Random Drop is
+    Zhang's: it drops with probability 0.02 when the buffer is more than half full. Neither Zhang's network nor what her
+    users did is in the paper, and her thesis was not at hand. Means over seeds with 95 % intervals."""
     for at in users.each("gateway"):
         gains = at.over("window", "gain")
         greedy = gains.from_(EQUAL_WINDOW)
@@ -304,8 +304,8 @@ def misbehaving(users: Runs) -> Iterator[Check]:
         )  # fmt: skip
         yield reference(
             roughly, greedy.quantities[0], printed(75, 10), id="75", evidence=lies_between,
-            because="What her users did is not said; here theirs is the first window above an equal share. The gain "
-            f"depends on the window: {told}. A window between these has the printed one.",
+            because="The paper does not say what her users did; here they use the first window above an equal share. "
+            f"The gain depends on the window: {told}. A window between these has the printed one.",
         )  # fmt: skip
         yield lies_between
 
