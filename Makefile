@@ -51,7 +51,7 @@ tests: setup
 	@mkdir -p out; log=out/tests-rust.log; \
 	nice cargo test --profile tests --locked --workspace $(OLD_RUST) $(EXCLUDED) >$$log 2>&1 & rust=$$!; \
 	chromium="$$(tools/chromium)"; status=0; SLUICEGATE_CHROMIUM="$$chromium" \
-		$(BIN)/python -m pytest $(WHICH) --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
+		$(BIN)/python -m pytest $(WHICH) --numprocesses $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
 	if wait $$rust; then echo "Rust: $$(grep -c '\.\.\. ok$$' $$log) tests passed"; else cat $$log; status=1; fi; exit $$status
 
 lint: setup ## formatting, clippy, docs of the crates, ruff, mypy, which module may import which, workflows

@@ -341,6 +341,8 @@ def test_cake_heeds_the_mark_of_a_call() -> None:
     assert " diffserv3 " in down
     advice = "unless the keys host or class (its DSCP) tell them who sends it; for CAKE, set class to 46 (EF) with its "
     assert not any(advice in note for note in done.notes), "one is set"
+    unmarked = sg.recommend(a_call_that_flows_queues_drop(), disciplines="cake", seeds=1)
+    assert any(f"{advice}default, to 34 (AF41) with diffserv4" in note for note in unmarked.notes)
     plain = sg.recommend(text, disciplines="cake:diffserv=diffserv3", seeds=1, access=Access(wan="w", margin=0.05))
     assert plain.comparison.mean(plain.best()[0], "calls up_loss_ratio")["mean"] > 0.1
 

@@ -358,15 +358,15 @@ def page(rows: list[Row]) -> str:
     others = sum(row.commit != now for row in rows)
     lines += [
         "",
-        f"{others} of the {len(rows)} results are from another commit than this table, so their code may be older than "
-        "today's.",
+        f"{others} of the {len(rows)} results are from another commit than this table, or from one that was not "
+        "recorded: their code may be older than today's.",
     ]
     bad = [(row, found) for row in rows for found in shortfalls(row)]
     if bad:
         lines += [
             "",
             "The scenarios that do not meet a criterion. *Best* are the disciplines of rank 1 for the true link, "
-            "*learnt* those for the learnt link. *The\ntrue link differs from itself* if its disciplines of rank 1 "
+            "*learnt* those for the learnt link. *The true link differs from itself* if its disciplines of rank 1 "
             "change with the seeds.",
             "",
             "| number | link | discipline | what | why |",

@@ -96,7 +96,7 @@ def queue_table(queue: Declared) -> dict[str, Any]:
 
 
 def has_role(thing: object, role: Role) -> TypeGuard[Declared]:
-    """Whether it is an object of a class such as `Red`, whose role is "queue"."""
+    """Whether it is an object of a generated class with this role; `Red` has "queue"."""
     return isinstance(thing, Declared) and role == thing.ROLE
 
 

@@ -228,7 +228,7 @@ def announce(
         ran = jobs or cores()
         least = max(total / ran, traps.seconds(resolved))  # one run is not divided
         print(f"{len(listed)} disciplines, {seeds} seeds: {runs} runs take about {duration_text(least)} on {ran} "
-              "idle cores; finding the rates of shapers and separating close disciplines takes longer",
+              "idle cores; finding the rates of shapers and separating close disciplines takes additional time",
               file=sys.stderr)  # fmt: skip
 
 

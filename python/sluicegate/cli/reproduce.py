@@ -23,7 +23,8 @@ def reproduce(
         typer.Option("-o", "--out", metavar="FOLDER", help="Keep each run and write the report here. [out/PAPER]"),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Runs as long as the paper's, or with more seeds, depending on the paper.")
+        bool,
+        typer.Option("--full", help="Longer runs, the paper's if it states a length, and more seeds (dcn2004: 1)."),
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs with one seed for a first look; verdicts are not checked.")

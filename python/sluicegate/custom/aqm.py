@@ -38,9 +38,10 @@ class Aqm(ABC):
     """A queue discipline written in Python; the methods are those of the Rust trait `Discipline`.
 
     The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of the
-    run. At equal times `wake` comes first, then departures, then arrivals; after each call `next_wakeup` must be later
-    than that call. Each packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly
-    once.
+    run. At equal times `wake` comes first, then departures, then arrivals; after each call `next_wakeup` must return a
+    time later than that call, or None. Each packet passed to `enqueue` must later be returned by `dequeue` or passed to
+    `ctx.drop`, exactly once.
+
     Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing outside the queue.
 
     Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` works.

@@ -50,7 +50,7 @@ PAPER = Paper(
                "load", "with packets of 600 bytes at most 94 Mbit/s of IP fit, which agrees with Drop Tail's 92.4 in "
                "Table 1"),
         Choice("Distributions of the browser", "named, and cited", "chosen to meet every number of the text; see "
-               "“Web users” in the manual", "the measured tables are data of others"),
+               "“Users and connections” in the manual", "the measured tables are data of others"),
         Choice("Delays", "10 to 150 ms for each flow, “round-trip times”; “RTT up to 400 ms”", "uniform round trips "
                "of 10 to 150 ms without queues; 10 to 150 ms each way under “Delays”", "the paper means a typical "
                "range within the continental U.S."),
