@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import shutil
@@ -50,9 +51,23 @@ def main() -> None:
     """The program `sluicegate`. Exit codes: 0 done, 1 a verdict changed or the work
     failed, 2 cannot be done, 130 interrupted."""
     try:
-        app(prog_name="sluicegate")
+        alone(sys.argv[1:])(prog_name="sluicegate")
     except KeyboardInterrupt:  # before or between commands
         sys.exit(130)
+
+
+def alone(words: Sequence[str]) -> typer.Typer:
+    """The program with nothing but the command that `words` begin with: Typer makes the parsers of all that it has,
+    which takes as long as a short command. The whole program for anything else, such as `--help`."""
+    one = copy.copy(app)
+    one.registered_commands = [each for each in app.registered_commands if [name_of(each)] == words[:1]]
+    one.registered_groups = [each for each in app.registered_groups if [each.name] == words[:1]]
+    return one if one.registered_commands or one.registered_groups else app
+
+
+def name_of(command: Any) -> str:
+    """What a command of the program is called."""
+    return str(command.name or command.callback.__name__)
 
 
 def in_options(message: str) -> str:

@@ -60,7 +60,9 @@ def told(error: Any, where: Any) -> str:
     if hasattr(error, "possibilities") and name:
         own = [option.lstrip("-") for parameter in where.command.params for option in parameter.opts]
         near = did_you_mean(name.lstrip("-"), own, "").replace('"', '"--', 1)
-        commands = every(where.find_root().command)
+        from .common import app
+
+        commands = every(typer.main.get_command(app))
         others = sorted(path for path, command in commands if any(name in each.opts for each in command.params))
         elsewhere = f"; {', '.join(others[:3])} {'has' if len(others) == 1 else 'have'} it" if others else ""
         return f"no such option: {name}{near}{elsewhere}"
