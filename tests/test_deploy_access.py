@@ -60,7 +60,7 @@ def test_each_direction_may_have_a_margin_of_its_own(sluicegate: Program) -> Non
     asked = ["tc", "cable", "--set", "queue.discipline=cake", "--wan", "wan0", "--margin", "2 %,0.5 %"]
     said = sluicegate(*asked).stdout
     assert re.findall(r" cake bandwidth (\S+)", said) == ["9950kbit", "98Mbit"]
-    with pytest.raises(Undeployable, match="margin_up: say margin"):
+    with pytest.raises(Undeployable, match="margin_up: also state margin"):
         Access(wan="wan0", margin_up=0.1)
 
 

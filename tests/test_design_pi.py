@@ -53,7 +53,7 @@ def test_errors_name_the_value(change: dict[str, object], message: str) -> None:
 
 def test_warnings_say_what_does_not_suit() -> None:
     crowded = sg.design_pi(rate="1 Mbit/s", rtt="100 ms", flows=32)
-    assert "below what the model" in crowded.warnings[0]
+    assert "smaller than the model" in crowded.warnings[0]
     assert "would keep the sampled law" in sg.design_pi(**(PAPER | {"w": 5.0})).warnings[0]  # type: ignore[arg-type]
 
 

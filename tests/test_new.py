@@ -59,7 +59,7 @@ def test_a_kind_of_line_has_its_usual_names_too_and_its_framing_fits_its_rates(s
     assert made("cable", "90 Mbit/s", "9 Mbit/s") == made("docsis", "90 Mbit/s", "9 Mbit/s") == ("none", "")
     for rates in (("14 Mbit/s", "4 Mbit/s"), ("50 Mbit/s", "2 Mbit/s")):
         cells, told = made("dsl", *rates)
-        assert (cells, "if it is, --access adsl" in told) == ("ptm", True)
+        assert (cells, "for an ADSL line, give --access adsl" in told) == ("ptm", True)
     assert made("dsl", "50 Mbit/s", "10 Mbit/s") == ("ptm", "")
     assert pytest.approx(16.91, abs=0.01) == 14 * 1500 / 1448 * 33 * 53 / 1500
     assert 'rate = "16.91 Mbit/s"' in sluicegate("new", "home", "--down", "14 Mbit/s", "--up", "1 Mbit/s", "--access", "adsl").stdout  # noqa: E501 # fmt: skip
