@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .result_object import Frames, ResultObject, read_summary, read_table
@@ -324,10 +325,17 @@ def tables_from_core(raw: RawRun) -> dict[str, pl.DataFrame]:
     return {name: frame(columns) for name, columns in raw["tables"].items()}
 
 
+FIRST = Lock()
+"""Held while Polars gets its first array: its stand-in for NumPy fails where two threads are the first at once."""
+
+
 def frame(columns: Columns) -> pl.DataFrame:
     """A table of the core's."""
+    import numpy as np
     import polars as pl
 
+    with FIRST:
+        pl.Series(np.empty(0))  # from now on Polars has NumPy itself
     return pl.DataFrame([_series(*column) for column in columns])
 
 
