@@ -37,6 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # Rich would double the time of --help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+Commands.program = app
 
 
 class Refusal(Exception):

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -29,6 +29,9 @@ WORDS = {
 
 class Commands(TyperGroup):
     """The commands of the program, or of one that has several."""
+
+    program: ClassVar[typer.Typer]
+    """The whole program, with all its commands; `common` makes it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with self.mistakes(ctx):
@@ -60,9 +63,7 @@ def told(error: Any, where: Any) -> str:
     if hasattr(error, "possibilities") and name:
         own = [option.lstrip("-") for parameter in where.command.params for option in parameter.opts]
         near = did_you_mean(name.lstrip("-"), own, "").replace('"', '"--', 1)
-        from .common import app
-
-        commands = every(typer.main.get_command(app))
+        commands = every(typer.main.get_command(Commands.program))
         others = sorted(path for path, command in commands if any(name in each.opts for each in command.params))
         elsewhere = f"; {', '.join(others[:3])} {'has' if len(others) == 1 else 'have'} it" if others else ""
         return f"no such option: {name}{near}{elsewhere}"
