@@ -36,7 +36,7 @@ hypothesis.settings.register_profile("quick", max_examples=25, deadline=None)
 EXAMPLES = os.environ.get("SLUICEGATE_TESTS", "quick")
 hypothesis.settings.load_profile(EXAMPLES)
 
-# Every call of the program in this process would build the parsers of all commands anew.
+# A test that asks for the whole program, such as `--help`, would build the parsers of all commands anew.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 # A shell starts its background jobs with interrupts ignored, and children inherit that: the tests of Ctrl-C need them.

@@ -20,9 +20,9 @@ def declarations() -> dict[str, Any]:
 
 
 @cache
-def defaults(discipline: str) -> dict[str, Any]:
-    """The default of each of a discipline's parameters; None where it depends on others."""
-    [fields] = (each["fields"] for each in declarations()["disciplines"] if each["name"] == discipline)
+def defaults(kind: str, name: str) -> dict[str, Any]:
+    """The default of each key of one of the "disciplines" or "sources"; None where it depends on others."""
+    fields = [field for each in declarations()[kind] if each["name"] == name for field in each["fields"]]
     return {field["name"]: field["default"] for field in fields}
 
 

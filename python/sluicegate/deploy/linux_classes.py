@@ -63,7 +63,7 @@ def classes(values: Values) -> list[Mapping[str, Any]]:
     given = values.get("classes")
     if given:
         return list(given)
-    plain = {"discipline": "drop_tail"} | defaults("drop_tail")
+    plain = {"discipline": "drop_tail"} | defaults("disciplines", "drop_tail")
     return [plain] * int(values.get("bands") or USUAL_BANDS)
 
 

@@ -91,7 +91,7 @@ def promised_ns(queue: Resolved, rate_bps: float, packet: int) -> float:
     key, part = promise.key, promise.part
     if queue["discipline"] == "cake" and "target" in queue:
         key, part = "target", 1.0
-    value = queue[key] if key in queue else defaults("drop_tail")["limit"]
+    value = queue[key] if key in queue else defaults("disciplines", "drop_tail")["limit"]
     factor = promise.within * (queue[part] if isinstance(part, str) else part)
     if isinstance(value, str) and value.endswith("s"):
         return factor * in_base_unit(value)

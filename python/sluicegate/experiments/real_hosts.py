@@ -25,7 +25,7 @@ from typing import Any
 
 from .. import _core
 from ..custom import aqm as custom_aqm
-from ..declarations import declarations
+from ..declarations import declarations, defaults
 from ..declared import what_is
 from ..quantities import did_you_mean, in_base_unit
 from ..scenario import ScenarioWarning, Subject
@@ -176,14 +176,6 @@ def profile_values(name: str) -> dict[str, Any]:
     return {"profile": name} | {each["name"]: each["value"] for each in profiles[name]}
 
 
-def defaults(kind: str) -> dict[str, Any]:
-    """What the keys of a kind of source are where nobody says; None for what depends on others."""
-    for source in declarations()["sources"]:
-        if source["name"] == kind:
-            return {field["name"]: field["default"] for field in source["fields"]}
-    return {}
-
-
 def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str, str]) -> list[str]:
     """What the kernel does otherwise than a scenario says, a sentence for the groups that are alike in it."""
     replaced: dict[tuple[str, ...], list[str]] = {}
@@ -193,7 +185,9 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
         if "algorithm" not in flow:
             continue
         linux = flow["profile"] == "linux"
-        usual = defaults(flow["kind"]) | (profile_values("linux") if linux else {})  # an object states them too
+        usual = defaults("sources", flow["kind"]) | (
+            profile_values("linux") if linux else {}
+        )  # an object states them too
         found = tuple(
             key for key in REPLACED if key in keys and (usual.get(key) is None or flow.get(key) != usual[key])
         )

@@ -90,7 +90,7 @@ def _queue_of(queue: Resolved, there: Sequence[Group]) -> tuple[str, Resolved]:
     [number] = numbers
     classes = queue.get("classes")
     if classes is None:
-        return f"queue.classes.{number}", {"discipline": "drop_tail"} | defaults("drop_tail")
+        return f"queue.classes.{number}", {"discipline": "drop_tail"} | defaults("disciplines", "drop_tail")
     takes = (at for at, each in enumerate(classes) if each.get("class", at) == number and "max_length" not in each)
     at = next(takes, len(classes) - 1)
     return f"queue.classes.{at}", classes[at]
