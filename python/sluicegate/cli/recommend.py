@@ -345,8 +345,9 @@ def bounds(done: Recommendation) -> str:
         round((goal.bound - EASY_DELAY_NS) / 1e6) for goal in done.goals if goal.bound and goal.metric.word == "p99"
     }
     alone = f"the {' or '.join(map(str, sorted(ways)))} ms " if ways else ""
-    return (f"calls and games lose at most {EASY_LOSS}, and wait at most {EASY_DELAY_NS / 1e6:.0f} ms more than "
-            f"{alone}without load; transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
+    return (f"calls and games lose at most {EASY_LOSS}, and their one-way delay is at most "
+            f"{EASY_DELAY_NS / 1e6:.0f} ms more than {alone}without load; "
+            f"transfers get {100 * FAIR_PART:.0f} % of a fair share")  # fmt: skip
 
 
 def of_a_rate(goal: Goal) -> bool:
