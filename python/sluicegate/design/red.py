@@ -270,8 +270,8 @@ class _Designer:
                 f"a burst of {self.burst} packets, {duration(self.burst / self.per_second)} of this link, is long for "
                 f"min_th = {min_th}: by eq. (3) the average follows the queue within {trips:.3g} round trips only. "
                 f"An average that follows within {MOST_ROUND_TRIPS} round trips (Sec. III) lets bursts of up to "
-                f"{largest_burst(min_th, slowest)} packets pass; this one passes with min_th = {need}, a delay target of "
-                f"{duration(2 * need / self.per_second)}"
+                f"{largest_burst(min_th, slowest)} packets pass; this one passes with min_th = {need}, a delay target "
+                f"of {duration(2 * need / self.per_second)}"
             )
             return
         what = f"min_th = {min_th}" if self.target is None else f"a delay target of {duration(self.target)}"
