@@ -399,7 +399,7 @@ def test_what_linux_does_as_the_scenario_is_no_remark(tmp_path: Path) -> None:
         "red": 'law = "figure17"\narithmetic = "shifts"',
         "sfb": "",
     }
-    unwanted = ("long_delay", 'law = "', "1/sqrt", "signals come by", "the average is computed", "tokens", "levels")
+    unwanted = ("long_delay", 'law = "', "1/sqrt", "signals follow", "the average is computed", "tokens", "levels")
     for name, more in linuxes.items():
         for said in of(tmp_path, name, more)[1].remarks:
             assert not any(part in said for part in unwanted), said

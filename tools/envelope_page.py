@@ -130,8 +130,8 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
         "Some values in packets are the same for all links, and edges follow from them. *Held at*: ten flows keep the "
         "queue at this length; below the rate at which it takes 400 ms the promise fails. *Drops from*: the discipline "
         "drops nothing while the queue is shorter. A single flow sends at once what it sends in a millisecond at 1.2 "
-        "times its rate; above the rate at which such a burst has this length, it uses less of the link. If a "
-        "discipline or a cell is missing, its edge does not follow from one value.\n"
+        "times its rate; above the rate at which such a burst is as long as *drops from*, the flow uses less of the "
+        "link. If a discipline or a cell is missing, its edge does not follow from one value.\n"
     )
     yield from table(by_hand())
     yield "\n### What is promised\n"

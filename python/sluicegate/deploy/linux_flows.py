@@ -216,6 +216,6 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     plan.say(f"mtu = {values['mtu']}: in Linux it is the MTU of the interface with its header")
     hint = position == FRONT and asked is None
     hosts = "hosts by address" + (" (if this machine translates addresses, set nat = true)" if hint else "")
-    plan.say(f"cake distinguishes tins by DSCP, the scenario's class, and {hosts}")
+    plan.say(f"cake distinguishes tins by DSCP (the scenario's class), and {hosts}")
     plan.say("nat: cake distinguishes hosts by their addresses before this host translates them", translates)
     return said

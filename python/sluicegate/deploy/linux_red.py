@@ -68,7 +68,7 @@ def red_words(plan: Plan, values: Values, avpkt: int, bounds: list[int], w_q: fl
     for remark in found.remarks(w_q, float(values["max_p"])):
         plan.say(remark, not remark.startswith("the queue is counted in bytes"))
     plan.say(
-        "signals come by RED 1993's Fig. 17 (law = figure17), and the first packet above min is spared",
+        "signals follow Fig. 17 of RED 1993 (law = figure17), and the first packet above min is spared",
         values["law"] != "figure17",
     )
     plan.say("gentle is not deployed: Linux signals on all from max on", values["gentle"])

@@ -88,7 +88,7 @@ class LinuxRed:
         if f"{abs(low):.2%}" != "0.00%":
             instead = f" instead of {max_p:g}" if low > 5e-3 else ""
             said.append(f"max_p = {self.max_p:.3g}{instead}, {low:.2%} lower by rounding: {slope}")
-        said.append("the queue is counted in bytes, with link-layer headers; signals come by RED 1993's Fig. 17")
+        said.append("the queue is counted in bytes, with link-layer headers; signals follow Fig. 17 of RED 1993")
         if self.bandwidth == 8 * MOST_BYTES:
             said.append("bandwidth is the most that tc takes; it matters only when the link has been idle")
         return said

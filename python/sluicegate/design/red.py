@@ -269,16 +269,16 @@ class _Designer:
             self.warnings.append(
                 f"a burst of {self.burst} packets, {duration(self.burst / self.per_second)} of this link, is long for "
                 f"min_th = {min_th}: by eq. (3) the average follows the queue within {trips:.3g} round trips only. "
-                f"Within {MOST_ROUND_TRIPS} round trips (Sec. III) bursts of up to {largest_burst(min_th, slowest)} "
-                f"packets pass; this one passes with min_th = {need}, a delay target of "
-                f"{duration(2 * need / self.per_second)}"
+                f"An average that follows within {MOST_ROUND_TRIPS} round trips (Sec. III) lets bursts of up to "
+                f"{largest_burst(min_th, slowest)} packets pass; this one passes with min_th = {need}, a delay target "
+                f"of {duration(2 * need / self.per_second)}"
             )
             return
         what = f"min_th = {min_th}" if self.target is None else f"a delay target of {duration(self.target)}"
         self.warnings.append(
             f"{what} is short beside the round trip of {duration(self.rtt)}: the average follows the queue within "
-            f"{trips:.3g} round trips only, since a faster average would oscillate. Within {MOST_ROUND_TRIPS} "
-            "round trips (Sec. III) it follows with a delay target of "
+            f"{trips:.3g} round trips only, since a faster average would oscillate. The average follows within "
+            f"{MOST_ROUND_TRIPS} round trips (Sec. III) with a delay target of "
             f"{duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
         )
 
@@ -326,7 +326,7 @@ class _Designer:
             needed = 2 * share / (2 - share)
             max_p = min(float(f"{needed:.3g}"), MOST_MAX_P)
             why = (
-                f"midway {self.flows} flows have windows of {window:.3g} packets, for which "
+                f"with the average midway, {self.flows} flows have windows of W = {window:.3g} packets, for which "
                 f"3/(W(2W + 3)) = {share:.2g} of arrivals are signalled"
             )
             source = "Sec. VII; Mathis et al. 1997"
