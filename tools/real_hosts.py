@@ -321,7 +321,7 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
         "`compare --live` does: the median packet of real hosts left 1 µs late. For this comparison the simulated "
         "hosts share a clock, too (`clock_phase`), and packets are late by a random time. "
         f"The column *simulation* is the mean of {len(JITTERS_US)} simulations for each seed, "
-        "each with another phase of the clock and another greatest lateness, "
+        "each with a different phase of the clock and a different maximum lateness, "
         f"from {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms. "
         "Other commands simulate hosts with a clock each, and packets that are not late. "
         "If that changes a result significantly, a line below the tables gives their result."

@@ -200,7 +200,7 @@ def program(names: Names) -> Program:
     (project / "Cargo.toml").write_text(_manifest(called, adapted), "utf-8")
     shutil.copyfile(source()[0] / "Cargo.lock", project / "Cargo.lock")
     if not target.exists():
-        print(f"compiling {', '.join(parts)}: the first time this takes some minutes", file=sys.stderr, flush=True)
+        print(f"compiling {', '.join(parts)}: the first time this takes a minute or two", file=sys.stderr, flush=True)
     manifest = ["--manifest-path", str(project / "Cargo.toml"), "--target-dir", str(target)]
     call = [cargo, "build", "--release", "--quiet", "--color", "never", *manifest]
     done = subprocess.run(call, cwd=project, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
