@@ -300,8 +300,8 @@ def growth(scenario: Path, scales: dict[int, int], title: str) -> Part:
         )  # fmt: skip
     note = (
         "NewReno flows over RED, with 1 Mbit/s and the same thresholds per flow. Packets, CPU time and memory are "
-        "those of a run with set-up and slow start, the fastest of three. Later packets are those that a run twice as "
-        "long sends after the end of the short run: their cost is the difference of the two, the median of three."
+        "those of a run with set-up and slow start, the fastest of three. Later packets are those in the second half "
+        "of a run twice as long. Their cost is the difference between the long and the short run, the median of three."
     )
     if 1_000_000 in scales:
         note += (

@@ -126,7 +126,7 @@ fn flows_have_ways_that_exist() {
     assert_eq!(with_flow!(network, link, line => network.flow(host()).path([link]).return_path([line])), "");
     let rule = "flow 1 (udp): it has no path: say path([…]) with the links and lines that its data crosses";
     assert_eq!(with_flow!(network, _, _ => network.flow(udp())), rule);
-    let rule = "flow 1 (tcp): its acknowledgements have no way: say return_path([…])";
+    let rule = "flow 1 (tcp): its acknowledgements have no return path: say return_path([…])";
     assert_eq!(with_flow!(network, link, _ => network.flow(host()).path([link])), rule);
     let rule = "flow 1 (udp): nothing comes back to it: leave return_path out";
     assert_eq!(with_flow!(network, link, line => network.flow(udp()).path([link]).return_path([line])), rule);

@@ -220,5 +220,8 @@ fn a_pair_needs_a_way_back() {
     let (mut network, link, _) = network(8_000_000, "drop_tail");
     network.flow(pair(&Notes::default(), 1, DELAY)).path([link]);
     let error = network.duration(Span::from_secs(1)).build().err().unwrap();
-    assert_eq!(error.to_string(), "flow 0 (ticker): its receiver's datagrams have no way: say return_path([…])");
+    assert_eq!(
+        error.to_string(),
+        "flow 0 (ticker): its receiver's datagrams have no return path: say return_path([…])"
+    );
 }

@@ -60,7 +60,7 @@ fn check_flow(plan: &Plan, flow: &FlowPlan) -> Result<(), String> {
     match (flow.source.answers(), flow.return_path.is_empty()) {
         (true, true) => {
             let what = if flow.source.host().is_some() { "acknowledgements have" } else { "receiver's datagrams have" };
-            return Err(format!("its {what} no way: say return_path([…])"));
+            return Err(format!("its {what} no return path: say return_path([…])"));
         }
         (false, false) => return Err("nothing comes back to it: leave return_path out".into()),
         _ => {}
