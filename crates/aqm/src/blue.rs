@@ -51,7 +51,7 @@ discipline! {
         /// Shortest time between two changes of p.
         freeze_time: Span = default(Span::from_millis(100)), range(Range::POSITIVE), source("BLUE 2002, from memory");
         /// Queue length above which an arrival raises p like a drop at a full buffer.
-        level: Option<Size> = optional("only drops at a full buffer count"), unit("packets"), range(Range::from(0.0)),
+        level: Option<Size> = optional("only drops at a full buffer raise p"), unit("packets"), range(Range::from(0.0)),
             source("BLUE 2002: L");
     }
 }

@@ -112,7 +112,7 @@ discipline! {
             source("RFC 9332, App. A.1, Fig. 2: range, 400 µs");
         /// Instead of by its delay, a packet of the L queue is marked if it leaves more than this many packets behind
         /// there.
-        step_thresh_packets: Option<u64> = optional("its delay decides"), unit("packets"), range(Range::from(0.0)),
+        step_thresh_packets: Option<u64> = optional("the packet's delay decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("step_thresh");
         /// A packet gets these marks only if it leaves more packets behind than this; with law = linux, only if it
         /// finds as many on arrival.

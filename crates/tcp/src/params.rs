@@ -59,8 +59,8 @@ choices! {
     pub enum Algorithm {
         /// Fast retransmit into slow start.
         Tahoe = "tahoe",
-        /// Fast recovery until the first new acknowledgement; with profile linux Linux's Reno, which has SACK, RACK-TLP and
-        /// PRR.
+        /// Fast recovery until the first new acknowledgement; with profile linux it is Linux's Reno, with SACK,
+        /// RACK-TLP and PRR.
         Reno = "reno",
         /// Fast recovery until all that was sent before is acknowledged (RFC 6582).
         NewReno = "newreno",
@@ -77,7 +77,7 @@ choices! {
         /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
         /// vegas_rules = ns2.
         Vegas = "vegas",
-        /// LEDBAT's window (RFC 6817), which gives way to all others; of Linux's hosts.
+        /// LEDBAT's window (RFC 6817), which gives way to all others; only on Linux's hosts.
         Ledbat = "ledbat",
         /// BBR, version 1 (Cardwell et al. 2016), as Linux has it; it ignores ECN marks.
         Bbr = "bbr",

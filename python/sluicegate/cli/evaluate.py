@@ -49,7 +49,12 @@ def evaluate(
     ] = "rfc7928",
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FOLDER", help="Keep each run and write the report here. [out/evaluate]"),
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FOLDER",
+            help="Keep each run and write the report here. [out/evaluate; other suites: out/SUITE]",
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs.")] = False,
     alone: Annotated[

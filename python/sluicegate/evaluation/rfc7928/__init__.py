@@ -42,8 +42,8 @@ SUITE = Suite(
          "as large, as the link is ten times as fast. Each of the two classes in 4.6 has all of them", "a target in "
          "packets belongs to a link; parameters given with the name take precedence"),
         ("What is off by default", "", "stays off: CAKE does not shape (`bandwidth`), fq (Linux) does not pace "
-         "(`maxrate`)", "a shaper below the link's rate would be another link; evaluate cake:bandwidth=9500 kbit/s "
-         "shows it"),
+         "(`maxrate`)", "a shaper below the link's rate would be another link; "
+         '`evaluate "cake:bandwidth=9500 kbit/s"` shows it'),
         ("CAKE and short transfers (5.1.2)", "", "as in Linux 6.18: a new queue gets its first signal at its second "
          "late packet, not an interval later", "the kernel's 1/√count is 0 for a new queue, so a transfer with an "
          "initial window of ten loses a packet. See CAKE's table of deviations"),
@@ -53,8 +53,8 @@ SUITE = Suite(
          "times", "a single transfer would say little"),
         ("Web pages (7.2)", "50 objects of 1 kB at least", "50 objects of 1 to 100 kB, Pareto, 3.6 kB on average; the "
          "next page after 1 s", "sizes of one length would hide bursts"),
-        ("Video (7.2), VoIP", "left to the tester", "30 frames a second of 5 kB on average at 50 Mbit/s; 200 bytes "
-         "every 20 ms", "common rates"),
+        ("Video (7.2), VoIP", "left to the tester", "30 frames a second of 5 kB on average, each a burst at "
+         "50 Mbit/s; VoIP: 200 bytes every 20 ms", "common rates"),
         ("Targets (4.3.1)", "a range of input configurations", "targets of 5, 10, 20 and 40 ms, as times or as the "
          "corresponding lengths; 13 transfers", "then all disciplines control the same thing; a discipline without a "
          "target, or with a given one, is the same at each point"),
@@ -80,8 +80,9 @@ SUITE = Suite(
         ("DECbit, UT/LT, Source Quench, drop preference, L4S step", "", "hosts give no preference and ignore these "
          "disciplines' signals, except marks in Sections 3.3 and 4.5, where they use ECN", "the hosts are the same "
          "for all. Elsewhere L4S step acts as CoDel, and the others as Drop Tail"),
-        ("Classes (4.6)", "", "a flow's class chooses its queue; the discipline in the queue also reads it: cake as "
-         "DSCP 1, gred and fq_linux as their second class", "each queue has only packets of one class"),
+        ("Classes (4.6)", "", "a flow's class, 0 or 1, chooses its queue; the discipline in the queue also reads it: "
+         "class 1 is DSCP 1 for cake, and the second class for gred and fq_linux", "each queue has only packets "
+         "of one class"),
         ("Two queues (10.2)", "no capacities; the same scheme, with other values, or two schemes", "5 Mbit/s, then "
          "10. At the first the discipline under test; at the second the same, the same with a target of 40 ms, PIE, "
          "or Drop Tail. 83 packets at each", "at equal rates the first queue would stay empty"),

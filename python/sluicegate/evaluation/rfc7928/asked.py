@@ -74,7 +74,7 @@ TABLE = """
 4.1 | should | describe the setup, with versions | done | summary.json and the report
 4.1 | may | make setup and results public | done | the page of all results; the package
 4.1 | should | real systems, or event-driven simulation | done | simulation
-4.2 | should | also queue-level metrics: utilization, delay, size of the queue, drops and marks, and the discipline's own metrics | done | rows `link`: utilisation, delay, losses, marks, the mean and the greatest length of the queue, and the discipline's own average, if it keeps one; rows of phases without the last three
+4.2 | should | also queue-level metrics: utilization, delay, size of the queue, drops and marks, and the discipline's own metrics | done | rows `link`: utilisation, delay, losses, marks, the mean and the greatest length of the queue, and the discipline's own average, if it keeps one; of these, rows of phases have only utilisation, delay, losses and marks
 4.2 | must | an evaluation primarily by end-to-end metrics | done | the overview has metrics of flows, except for the delay in a phase and the loss of ACKs
 4.3 | must | compare by performance and by deployment | partly | “What each discipline needs”; deployment is not scored
 4.3.1 | should | compare in the scenarios of Section 13 | done | all of its scenarios
