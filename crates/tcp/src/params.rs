@@ -59,12 +59,12 @@ choices! {
     pub enum Algorithm {
         /// Fast retransmit into slow start.
         Tahoe = "tahoe",
-        /// Fast recovery until the first new acknowledgement; with profile linux Linux's Reno, which has SACK, RACK-TLP and
+        /// Fast recovery until the first new acknowledgement; with profile linux: Linux's Reno, which has SACK, RACK-TLP and
         /// PRR.
         Reno = "reno",
         /// Fast recovery until all that was sent before is acknowledged (RFC 6582).
         NewReno = "newreno",
-        /// Recovery by selective acknowledgements (Fall & Floyd 1996); with profile linux as reno and newreno are: Linux's Reno.
+        /// Recovery by selective acknowledgements (Fall & Floyd 1996); with profile linux: Linux's Reno, as for reno and newreno.
         Sack = "sack",
         /// CUBIC (RFC 9438), as Linux has it; the default of profile linux.
         Cubic = "cubic",
