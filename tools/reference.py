@@ -10,12 +10,13 @@ The package must be installed (`make setup`). `--check` writes nothing; it names
 import __future__
 
 import argparse
+import ast
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -248,8 +249,18 @@ def declared(name: str) -> dict[str, str]:
     return {"name": name, "page": page, "anchor": anchor, "title": title, "example": example(name)}
 
 
-SENTENCE = r"(?<=\w[.])(?<!\b(?:Sec|Fig)\.)(?<!\bEq\.)(?<!\b(?:Secs|Figs)\.)(?<!\bEqs\.)\s"
+SENTENCE = r"(?<=\w[.])(?<!\b(?:Sec|Fig)\.)(?<!\b[Ee]q\.)(?<!\b(?:Secs|Figs)\.)(?<!\b[Ee]qs\.)\s"
 """Between two sentences, and not behind an abbreviation."""
+
+
+def alias(package: ModuleType, name: str) -> str:
+    """The text below a type alias, in the module of the package that defines it: Python does not keep it."""
+    for module in [it for path, it in sys.modules.items() if path.startswith(f"{package.__name__}.")]:
+        for statement, below in pairwise(ast.parse(inspect.getsource(module)).body):
+            match statement, below:
+                case ast.AnnAssign(ast.Name(found)), ast.Expr(ast.Constant(str(text))) if found == name:
+                    return text
+    raise ValueError(f"tools/reference.py: {package.__name__}.{name}: no text below it")
 
 
 def summary(module: ModuleType, names: list[str]) -> list[tuple[str, str]]:
@@ -257,7 +268,7 @@ def summary(module: ModuleType, names: list[str]) -> list[tuple[str, str]]:
     rows = []
     for name in names:
         thing = getattr(module, name)
-        text = inspect.cleandoc(thing.__doc__ or "") if callable(thing) else ""
+        text = inspect.cleandoc(thing.__doc__ or alias(module, name)) if callable(thing) else ""
         first = re.split(SENTENCE, " ".join(text.partition("\n\n")[0].split()), maxsplit=1)[0]
         call = signature(thing, name, result=False) if inspect.isfunction(thing) else name
         rows.append((" ".join(call.split()), first))

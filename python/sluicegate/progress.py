@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, TypeVar
 
 Update = Callable[[float, float | None, str], object]
-"""Takes what is done, all there is to do (None: not known), and a text."""
+"""Takes the work done so far, the whole work (None: not known), and a text."""
 
 Told = TypeVar("Told", bound=Callable[..., object])
 

@@ -52,7 +52,8 @@ class ScenarioWarning(UserWarning):
 
 
 class TrapWarning(ScenarioWarning):
-    """A scenario in which something other than the queue discipline decides, or a run that takes long: see `traps`.
+    """A scenario in which something other than the queue discipline decides the result, or a run that takes long: see
+    `traps`.
 
     >>> import warnings
     >>> with warnings.catch_warnings():

@@ -22,11 +22,13 @@ pub(crate) const TABLES: &[&str] = &["network", "queue", "flows", "run", "change
 params! {
     /// A change while the scenario runs.
     pub struct ChangeParams {
-        /// When it comes, after everything else that happens at that time; one that is not before the end never does.
+        /// When the value changes, after everything else that happens at that time. A change at the end of the run or later
+        /// has no effect.
         time: Span = required, source("Sluicegate");
-        /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes, the same
-        /// of network.reverse.queue, network.rate (or the rate of a link), of which disciplines are told, a parameter of a udp, poisson or on_off
-        /// source, such as flows.1.rate, or flows.1.count: how many flows of a group send, up to as many as it has.
+        /// What changes, as an override names it: queue.discipline, queue, or a parameter of the queue or of its classes; the
+        /// same of network.reverse.queue; network.rate or the rate of a link (disciplines learn the new rate); a parameter of a
+        /// udp, poisson or on_off source, such as flows.1.rate; or flows.1.count: how many flows of a group send, up to as many
+        /// as it has.
         key: String = required, source("Sluicegate");
     }
 }

@@ -34,8 +34,8 @@ params! {
             source("Sluicegate");
         /// Propagation delay of the opposite direction.
         delay: Option<Span> = optional("as forward"), source("Sluicegate");
-        /// What the line holds in the opposite direction while its queue is Drop Tail: that of [queue], or the modem's beside
-        /// a shaper.
+        /// The limit of the opposite direction's Drop Tail queue. With a shaper that is the line's own queue, else that of
+        /// [queue]. Other disciplines ignore it.
         buffer: Option<Size> = optional("the limit of [queue.drop_tail]"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
     }
@@ -74,7 +74,7 @@ params! {
             optional("behind in the forward direction of a two-way dumbbell (an access line's download), else before"),
             source("Sluicegate");
         /// The size of the line's own queue, that of its modem, which is Drop Tail.
-        buffer: Option<Size> = optional("in the opposite direction buffer of [network.reverse]; else the limit of [queue.drop_tail], else 1000 packets"),
+        buffer: Option<Size> = optional("the buffer of [network.reverse], in the opposite direction; else the limit of [queue.drop_tail], else 1000 packets"),
             unit("packets"), range(Range::from(1.0)), source("Sluicegate");
     }
     rules {
@@ -116,7 +116,7 @@ params! {
         warmup: Span = default(Span::ZERO), source("Sluicegate");
         /// Key of every random stream: a whole number up to 9223372036854775807.
         seed: u64 = default(1), unit("1"), source("Sluicegate");
-        /// How often the probes look.
+        /// Interval between samples of queues and flows, of which series and the table `positions` consist.
         sample: Option<Span> = optional("100 ms, or 1/2000 of the run when that is longer"), range(Range::POSITIVE),
             source("Sluicegate");
         /// Whether sampled series are kept.

@@ -53,14 +53,14 @@ params! {
         /// Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
         /// "5,8-10".
         drop: Option<String> = optional("none"), source("Sluicegate");
-        /// Packets to mark there, if they are ECN-capable: "5,8-10".
+        /// Packets to mark behind the queue, if they are ECN-capable: "5,8-10".
         mark: Option<String> = optional("none"), source("Sluicegate");
         /// Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them.
         late: Option<String> = optional("none"), source("Sluicegate");
         /// Packets to hold back until some later packets have arrived, and how many: "7:3".
         behind: Option<String> = optional("none"), source("Sluicegate");
-        /// A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or CSV with
-        /// time and rate. The discipline does not learn of these changes.
+        /// A file with the link's rate over time: a Mahimahi or Pensieve trace, or CSV with time and rate. Its path is
+        /// relative to the scenario. The discipline does not learn of these changes.
         trace: Option<String> = optional("the rate is constant"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
         /// The time after which the trace repeats.
         trace_period: Option<Span> = optional("lte: 60 s; wifi: 10 s; a Mahimahi trace: its last time; others: the \

@@ -64,7 +64,7 @@ choices! {
         Reno = "reno",
         /// Fast recovery until all that was sent before is acknowledged (RFC 6582).
         NewReno = "newreno",
-        /// Recovery by selective acknowledgements (Fall & Floyd 1996); with profile linux as reno and newreno are: Linux's Reno.
+        /// Recovery by selective acknowledgements (Fall & Floyd 1996); with profile linux: Linux's Reno, as for reno and newreno.
         Sack = "sack",
         /// CUBIC (RFC 9438), as Linux has it; the default of profile linux.
         Cubic = "cubic",

@@ -77,7 +77,10 @@ def compare(
         bool, typer.Option("--differences", help="Also show differences to the baseline, with their intervals.")
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Also run each between real hosts on this machine, in real time (Linux).")
+        bool,
+        typer.Option(
+            "--live", help="Also run each discipline between real hosts on this machine, in real time (Linux)."
+        ),
     ] = False,
     algorithm: real_packets.Algorithm = None,
     sysctl: real_packets.Sysctl = None,

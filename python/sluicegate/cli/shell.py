@@ -80,9 +80,9 @@ def shell(
 ) -> None:  # fmt: skip
     """Run COMMAND in a separate network behind an emulated link, and report on the traffic over the link.
 
-    As root, COMMAND reaches the Internet. With --peer it reaches another command instead, which needs no root. The
-    variables SLUICEGATE_ADDRESS and SLUICEGATE_PEER have its address and that of the other end. The exit code is
-    COMMAND's; the report goes to standard error.
+    As root, COMMAND reaches the Internet. With --peer it reaches another command instead, which needs no root.
+    SLUICEGATE_ADDRESS is COMMAND's own address, SLUICEGATE_PEER that of the other end. The exit code is COMMAND's; the
+    report goes to standard error.
     """
     from ..live import access, served
     from ..live import shell as live

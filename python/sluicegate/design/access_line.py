@@ -169,8 +169,8 @@ def access_line(
     (dsl), adsl, docsis (cable), fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs. `buffer_ms`: the size of the modem's buffer, if measured (default:
-    250, or ten packets); `buffer_up_ms`: that of the upload, where it differs. `reasons`: what the comments on `down`,
-    `up`, `buffer` and `buffer_up` say instead of the usual text.
+    250, or the time of ten packets if that is longer); `buffer_up_ms`: that of the upload, where it differs. `reasons`:
+    what the comments on `down`, `up`, `buffer` and `buffer_up` say instead of the usual text.
 
     Raises `ScenarioError` that says which argument is wrong.
 

@@ -69,7 +69,7 @@ def design_dcn(
     gain: float | None = None,
     ecn: bool = False,
 ) -> DcnDesign:
-    """Choose DCN's gains a and b for a number of high-bandwidth flows.
+    """Choose DCN's gains a and b for a number of flows in HB, its table of high-bandwidth flows.
 
     `flows`: in HB at once. `q_ref`: the queue length to hold, in packets. `t_dec`: the time in which a flow sends p_ref
     packets at its fair share. `t_update`: from one update of p_ref to the next. `gain`: the fraction of a sudden

@@ -123,7 +123,7 @@ def design_red(
     max_p: float | None = None,
     ecn: bool = False,
 ) -> RedDesign:
-    """Choose RED's parameters for a link by the rules of the paper's Secs. V to VIII.
+    """Choose RED's parameters for a link by the rules of Floyd & Jacobson 1993, Secs. V to VIII.
 
     `rate`: of the link. `rtt`: a typical round trip of its flows without queues. `burst`: how many packets may arrive
     back to back at an empty queue without a signal. `delay_target`: the average queueing delay under load (default:

@@ -39,10 +39,11 @@ class Outcome:
         scenarios: The scenarios that were run.
         runs: One row for each run and traffic: `scenario`, `point`, `discipline` (or `controller`: what the suite is
             for), `of` (a group of flows, or a link), `seed`, and the metrics; missing values are null.
-        means: One row for each of these and each metric that has a value: `metric`, `mean`, `half_width`, `low`, `high`
-            (the 95 % interval; null for one seed) and `seeds`.
+        means: Means over seeds, one row for each metric that has a value: the columns of `runs` up to `of`, `metric`,
+            `mean`, `half_width`, `low`, `high` (the 95 % interval; null for one seed) and `seeds`.
         more: Further tables by name: `transfers`, one row for each flow of a run; `distributions`, quantiles of goodput
-            every ten round trips, of delays and of times; `courses`, quantities over time, for the first seed.
+            every ten round trips, losses, delays, completion times and page load times; `courses`, quantities over
+            time, for the first seed.
         summary: Version, suite, settings, and each discipline or controller with every value filled in.
     """
 

@@ -77,7 +77,8 @@ class Comparison(ResultObject):
             single seed) and `seeds`, the number of runs with a value.
         differences: One row for each discipline but the baseline and each quantity: `discipline`, `baseline`,
             `metric`, `difference` (discipline minus baseline, the mean over pairs of the same seed), `half_width`,
-            `low`, `high`, `excludes_zero` and `seeds`. The baseline of real hosts is its run between real hosts.
+            `low`, `high`, `excludes_zero` and `seeds`. Runs between real hosts are compared with the baseline's runs
+            between real hosts.
         live: Simulation beside real hosts, a row for each discipline and quantity: `discipline`, `metric`,
             `simulation`, `simulation_half_width`, `real`, `real_half_width`, `difference` (real minus simulation, the
             mean over pairs of the same seed), `half_width`, `low`, `high`, `excludes_zero` and `seeds`. No rows if
@@ -217,8 +218,8 @@ class Comparison(ResultObject):
 
     def apart(self, one: str, other: str, metric: str, resolution: float = 0.0) -> bool:
         """Whether two disciplines (by label) differ in a quantity: the 95 % interval of their paired difference
-        excludes zero, and the difference is more than `resolution` of the value. With one seed, which has no interval,
-        only the difference counts."""
+        excludes zero, and the difference exceeds the fraction `resolution` of the largest value. With one seed, which
+        has no interval, only the difference counts."""
         if (one, other, metric, resolution) not in self._apart:
             pairs = self._pairs(one, other, metric)
             found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
@@ -238,7 +239,8 @@ class Comparison(ResultObject):
     ) -> list[str]:  # fmt: skip
         """The best disciplines (by label) in the column `name`, a quantity of `metric`: those that no other beats.
         `among`: only these; simulated and real runs are compared separately. `what` is best: by default what `metric`
-        says. `within`: from the best mean, how far means may differ and still be equal. Empty if no run has a value."""
+        says. `within`: a function from the best mean to the largest difference of means that still counts as equal.
+        Empty if no run has a value."""
         if among is None:
             return [label for kind in self.kinds for label in self.best(name, metric, kind, what, within)]
         means = {label: self.mean(label, name)["mean"] for label in among}
@@ -362,10 +364,11 @@ def compare(
     differences refer to (default: the first one). `progress`: a function, True for a bar, False for none (default: a
     bar on a terminal and in a notebook). `jobs`: how many runs at once (default: one for each core), in threads, or in
     processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the address of a Dask
-    scheduler: see `sweep`, also for scripts with their own class. Results do not depend on any of these, or on the
-    order in which runs end. `out`: a folder that keeps each run in runs.sqlite as soon as it ends, and finally gets the
-    files of `Comparison.write`. Kept runs are not repeated (`sweep` says how they are identified): with more seeds or
-    another discipline only new runs are made. `write`: whether the folder gets more than the runs.
+    scheduler. `sweep` says what the workers need, and where the call must be in a script that contains a discipline.
+    Results do not depend on any of these, or on the order in which runs end. `out`: a folder that keeps each run in
+    runs.sqlite as soon as it ends, and finally gets the files of `Comparison.write`. Kept runs are not repeated
+    (`sweep` says how they are identified): with more seeds or another discipline only new runs are made. `write`:
+    whether the folder gets more than the runs.
 
     `live`: also run each discipline with every seed between real hosts of this machine, as `testbed` does with
     `algorithms` and `sysctls`. These runs come first, one at a time, and take as long as the scenario says. Their label

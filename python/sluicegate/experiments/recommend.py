@@ -79,9 +79,10 @@ def recommend(
     may keep: "none", "small" (bounded for any number of flows) or "any". `disciplines`: only these. `dev`: the
     interface in the commands that deploy the best. `access`: instead of `dev`, the interfaces of a two-way access line,
     `sluicegate.deploy.Access(wan="wan0")`. The commands are then for both directions, and the runs simulate what they
-    deploy: shapers in series with the modem's buffer. Their margin to the line's rate is that of `Access`, or else 5 %
-    below the highest rate that keeps the queue out of the modem (`margin`). `envelopes`: a folder that
-    `sluicegate.envelope` wrote, for notes on your own disciplines and on values that are not defaults.
+    deploy: shapers in series with the modem's buffer. The shapers stay below the line's rate by the margin of `Access`;
+    without one, `recommend` tries rates and takes 5 % less than the highest that keep the queue out of the modem
+    (`sluicegate.experiments.margin`). `envelopes`: a folder that `sluicegate.envelope` wrote, for notes on your own
+    disciplines and on values that are not defaults.
 
     Raises the exceptions of `compare`, and `ScenarioError` for texts that are not goals, and when no discipline is
     left.

@@ -47,7 +47,7 @@ class Recommendation(ResultObject):
         ranking: The disciplines (`Ranked`), the best first.
         goals: The goals of the ranking, in order.
         among_equals: What decides if the goals do not, in order: the delay of each group without a goal, then less
-            state of flows. Disciplines that keep all bounds are still tied.
+            state of flows. It does not decide among disciplines that keep all bounds of the goals: these are tied.
         assumed: Whether the goals were assumed because none was stated.
         notes: Which groups have no assumed goal, or an easier one, and why; which goals no discipline can keep.
         distinctions: What distinguishes the disciplines of rank 1, if there are several.
@@ -171,8 +171,9 @@ class Recommendation(ResultObject):
     def misled(self) -> str | None:
         """The first discipline of rank 1 that can be deployed, but leaves the queue in the modem; otherwise None.
 
-        None if any deployable discipline of rank 1 keeps the queue out of the modem with the chosen margin. If no
-        margin was found: None if the discipline with which it was sought is one of these."""
+        Also None if another deployable discipline of rank 1 keeps the queue out of the modem with the chosen margin. If
+        no margin was found, it is the first deployable discipline of rank 1, or None if the margin was sought with one
+        of these disciplines."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:
@@ -234,10 +235,10 @@ class Recommendation(ResultObject):
         return self._tuned_up.get(label)
 
     def deployment(self, label: str, dev: str | None = None, system: System | None = None) -> Deployment:
-        """The commands that deploy a discipline as it was run: for both directions of an access line, unless `dev` is
-        given, otherwise for the first link under study. `dev`, `system`: by default those given to `recommend`, else
-        Linux. Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, or if `dev` names one
-        interface for a line with two directions, and KeyError."""
+        """The commands that deploy a discipline as it was run: for both directions of an access line, and in other
+        scenarios for the first link under study. `dev`, `system`: by default those given to `recommend`, else Linux.
+        Raises `sluicegate.deploy.Undeployable` if the system lacks the discipline, or if `dev` names one interface for
+        a line with two directions, and KeyError."""
         resolved, system = self._resolved[label], system or self.system or "linux"
         if self.access is not None and dev is None and system in TC:
             found = access_line.lines(resolved, self.access)

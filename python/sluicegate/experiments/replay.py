@@ -62,7 +62,7 @@ class Replay(Results):
 
     @property
     def delays(self) -> pl.DataFrame:
-        """The distribution of waiting times: packets by classes of times."""
+        """The distribution of waiting times: packets in bins of waiting time."""
         return self.table("delays")
 
     @property

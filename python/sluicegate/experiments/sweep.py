@@ -55,7 +55,7 @@ class Sweep(ResultObject):
     Attributes:
         flows: One row for each flow of each run, as in `Run.flows`.
         links: One row for each link of each run, as in `Run.links`.
-        groups: One row for each group of each run whose connections come and go, as in `Run.groups`.
+        groups: One row for each group of flows of each run, as in `Run.groups`.
         totals: One row for each run: length of the measured window, throughput, packets at the links, and events.
         summary: Version, scenario of the first point with every default filled in, what was swept, overrides, seeds.
         columns: The names of the columns of swept keys.

@@ -58,9 +58,9 @@ def testbed(
     whether the machine kept up, and how late packets were. A `RealHostsWarning`, and `remarks()` of the results, say
     where the kernel differs from the scenario, and what makes results doubtful.
 
-    Raises `ScenarioError` when a value is wrong, real hosts cannot do it, or this process lacks the rights, OSError
-    when hosts cannot be made, and TypeError. KeyboardInterrupt ends the run, and so does any exception of `progress` or
-    of your own discipline.
+    Raises `ScenarioError` when a value is wrong, real hosts cannot run the scenario, or this process lacks the rights,
+    OSError when hosts cannot be made, and TypeError. KeyboardInterrupt ends the run, and so does any exception of
+    `progress` or of your own discipline.
 
     >>> net = sg.dumbbell(rate="10 Mbit/s", delay="10 ms", queue=sg.Codel())
     >>> run = sg.testbed(net, sg.Udp(rate="1 Mbit/s"), duration="2 s", warmup="0 s")

@@ -188,12 +188,12 @@ class Run(Results):
 
     @property
     def delays(self) -> pl.DataFrame:
-        """The distribution of one-way delays of each group: packets by classes of delay."""
+        """The distribution of one-way delays of each group: packets in bins of delay."""
         return self.table("delays")
 
     @property
     def response_times(self) -> pl.DataFrame:
-        """The distribution of response sizes and times of each group: exchanges and bytes by classes of both."""
+        """The distribution of response sizes and times of each group: exchanges and bytes in bins of both."""
         return self.table("response_times")
 
     @property

@@ -74,7 +74,8 @@ class ResultObject:
     def write(self, directory: str | Path) -> Path:
         """Write the results into a folder, completely or not at all. `read` reads them again.
 
-        `Run` and `Replay` write only tables and summary.json; the others also write figures and report.html.
+        `Run` and `Replay` write only tables and summary.json. The others also write report.html, and all but
+        `Envelopes` write figures.
         """
         raise NotImplementedError
 

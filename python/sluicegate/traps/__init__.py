@@ -1,4 +1,4 @@
-"""Traps: scenarios that are valid, but in which something other than the queue discipline decides.
+"""Traps: scenarios that are valid, but in which something other than the queue discipline decides the result.
 
 `of_scenario` looks at a resolved scenario before it runs, `of_run` at what a run showed. Each trap is a function that
 states its rule, and gives a sentence for each place where it holds: the place first, at the end what to do about it.

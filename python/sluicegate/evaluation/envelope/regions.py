@@ -27,13 +27,15 @@ class Regions:
     """What came of the cells; `Envelopes` is the same with its page.
 
     Attributes:
-        cells: One row for each discipline, parameter ("": as it was given, "none": so, but measured as briefly as
-            those with one moved) with its factor, null where values were asked for, and its value, and cell: what was
-            measured, the longest mean queueing delay that the promise allows (beside which 400 ms hold), how long the
-            warm-up was and as much was measured, and why a cell was not: "windows" (those of the hosts hold the
-            flows), "packets" (it would need more than the suite gives a cell), "rule" (the discipline does not take
-            such a value), "raises" (one in Python raises an exception with it), "no number". Shares of a flood are of
-            the link's rate.
+        cells: One row for each discipline, varied parameter and cell. `parameter`: its name; "" for the discipline as
+            given; "none" for the same in runs as short as those with a varied parameter. `factor`: what multiplies the
+            parameter's value; null if `move` gives values. `value`: the parameter's value. The cell (`rate_bps`,
+            `flows`, `rtt_ns`) and what was measured in it follow. `flood_share`: a flood's throughput as a share of the
+            link's rate. `promised_delay_ns`: the longest mean queueing delay that the promise allows; no promise is
+            kept above 400 ms. `warmup_s`: the length of the warm-up, which is also that of the measured time.
+            `not_measured`: why a cell was not measured: "windows" (the hosts' windows limit the flows), "packets" (it
+            would need more packets than the suite allows), "rule" (the discipline does not take this value), "raises"
+            (a discipline in Python raises an exception with it), "no number" (the parameter has none to multiply).
         summary: Version, disciplines, the grid, seeds.
     """
 
@@ -46,8 +48,8 @@ class Regions:
         }
 
     def envelope(self, discipline: str, parameter: str = "", moved: float | str = 1.0) -> Envelope:
-        """The envelope of a discipline, by its label. If a parameter was varied by this factor or to this value, only
-        the row of that."""
+        """The envelope of a discipline, by its label. With `parameter`: only the cells measured with its value
+        multiplied by the factor `moved`, or set to the value `moved`."""
         rows = self.cells.filter(_is(moved), discipline=discipline, parameter=parameter)
         if rows.is_empty():
             raise KeyError(discipline)

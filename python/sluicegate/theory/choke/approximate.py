@@ -2,7 +2,7 @@
 
 Three approximations: congestion drops come before the comparison, (11) to (14); comparisons never hit TCP, h_1 = 0 and
 p_1 = r, which gives (16) by Little's law; b is large, so that (1 − 1/b)^b ≈ 1/e, (17). All three leave one curve that
-no parameter enters. It is derived here for k like unresponsive flows and m candidates: eq. (14) becomes
+no parameter enters. It is derived here for k equal unresponsive flows and m candidates: eq. (14) becomes
 
     (1 − φ)^m − mφ = (1 − φ)^m·e^−X,   X = m·x_0(1 − r)·τ/b      (φ = b_0/b of one flow; κ → m for large b)
 
@@ -72,7 +72,7 @@ def closed_curve(phi: ArrayLike, *, k: int = 1, m: int = 1) -> tuple[Array, Arra
 
 
 def closed_share(load: float, *, k: int = 1, m: int = 1) -> float:
-    """The share of all `k` unresponsive flows at x_0(1 − r)/c = `load` of each, above 0, from the closed curve."""
+    """The share of all `k` unresponsive flows if x_0(1 − r)/c of each is `load`, above 0, from the closed curve."""
     check("load", load, load > 0, "must be above 0")
     top = min(most_phi(m), 1 / k)
 
@@ -87,7 +87,7 @@ def closed_share(load: float, *, k: int = 1, m: int = 1) -> float:
 
 
 def worst_share(k: int, m: int) -> float:
-    """The greatest share of the link that `k` like unresponsive flows can take at any rate, many TCP flows beside them.
+    """The greatest share of the link that `k` equal unresponsive flows can take at any rate, beside many TCP flows.
 
     `m`: drop candidates. 1 when they can fill the queue: k·φ_max ≥ 1. For k = m = 1, 0.269 (Theorem 1).
     """

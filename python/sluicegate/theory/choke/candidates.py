@@ -25,7 +25,7 @@ MOST_CANDIDATES = 64
 
 
 def candidates_for(k: int, share: float, *, most: int = 4096) -> int | None:
-    """The least m with which `k` like unresponsive flows never have more than `share` of the link, whatever they send.
+    """The least m with which `k` equal unresponsive flows never have more than `share` of the link, whatever they send.
 
     By `worst_share`: many TCP flows, a long queue. None when `most` are not enough.
     """
@@ -74,7 +74,8 @@ def candidates_at(
     rates: ArrayLike | None = None,
     most: int = 16,
 ) -> Candidates:
-    """The least m for `k` like unresponsive flows beside `N` TCP flows, by the full model.
+    """The least m with which `k` equal unresponsive flows beside `N` TCP flows never have more than `share` of the
+    link, by the full model.
 
     `rates`: of one flow, packets per second, over which the worst counts (default: 40 from 0.05·c to 100·c). `most`:
     the greatest m to try. Other arguments as for `equilibria`; with `Red(…, hold=True)` every rate has an answer.

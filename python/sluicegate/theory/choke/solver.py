@@ -43,7 +43,7 @@ COARSE, TINY = 1e-6, 1e-14
 
 @dataclass(frozen=True)
 class FlowClass:
-    """Like flows: how many, and their rate: a constant (packets per second) or a law f(p, τ)."""
+    """Equal flows: how many, and their rate: a constant (packets per second) or a law f(p, τ)."""
 
     count: Value
     rate: RateLaw | Value
