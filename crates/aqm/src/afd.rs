@@ -33,7 +33,7 @@ discipline! {
     drops(Tail, Early),
     // Each flow is judged by its own share.
     proportional(),
-    remembers(Table, "500 packets' flows or more"),
+    remembers(Table, "the flows in a buffer of 500 packets or more"),
     overload(Drops, "packets of flows above `mark_th`"),
 
     /// Parameters of [`Afd`].
