@@ -181,7 +181,8 @@ params! {
         /// Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the sender closes its window to one segment for each source quench of a gateway (the papers' hosts).
-        source_quench: Option<bool> = optional("as the profile says; profile linux has none and ignores quenches (RFC 6633)"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
+        source_quench: Option<bool> = optional("as the profile says; profile linux has none and ignores quenches (RFC 6633)"),
+            source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
         /// Each data packet takes a time to prepare, uniform between zero and this, one after another; with `ns2_rules`
         /// it is one time for all packets that the window releases, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
