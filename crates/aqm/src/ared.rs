@@ -18,8 +18,8 @@
 //! |---|---|---|
 //! | every interval, by a timer | with the first arrival more than `interval` after the last change, as ns-2 has it (`adaptive_`) | only arrivals move avg. If max_p needs no change when the interval is over, ns-2 and this discipline check again at each arrival until it does |
 //! | max_p within [0.01, 0.5] | `bottom` = 0.01, `top` = 0.5, tested before a change, so that the last step may lead slightly beyond | ns-2; its `bottom_` is lower on links above 8 Mbit/s (80000/rate) |
-//! | w_q = 1 − exp(−1/C) | so, unless it is given | ns-2 takes 1 − exp(−1/(10·R·C)) by default, R three times the link's delay, 0.1 s at least (`q_weight_` −1), and the paper's with `q_weight_` 0 |
-//! | min_th = max(5, target_delay·C/2), max_th = 3·min_th, target_delay 5 ms | so, rounded to whole packets, unless they are given | ns-2 does not round |
+//! | w_q = 1 − exp(−1/C) | the same, unless it is given | ns-2 takes 1 − exp(−1/(10·R·C)) by default, R three times the link's delay, 0.1 s at least (`q_weight_` −1), and the paper's with `q_weight_` 0 |
+//! | min_th = max(5, target_delay·C/2), max_th = 3·min_th, target_delay 5 ms | the same, rounded to whole packets, unless they are given | ns-2 does not round |
 //! | nothing on round trips | a target delay far below them leaves a link idle | with 5 ms one CUBIC flow uses 73 % of 100 Mbit/s at a round trip of 40 ms, with 20 ms 97 % |
 //! | C in packets | of `packet` bytes, the link's typical ones | ns-2: `mean_pktsize_`, 500 bytes |
 //! | gentle RED | between max_th and 2·max_th from the present max_p to 1 | ns-2 keeps the slope of the first max_p there |

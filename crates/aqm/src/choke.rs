@@ -64,8 +64,8 @@ discipline! {
             action: Action::Drop, "RFC 3168, Sec. 5; not in CHOKe 1999";
             above_max_th: Action::Drop, "RFC 3168, Sec. 7; CHOKe 1999 knows drops only", tc("")
         ];
-        /// Packets drawn from the queue for each arrival (with draw = geometric at most): the report's "drop m" has m −
-        /// 1.
+        /// Packets drawn from the queue for each arrival; with draw = geometric, at most so many. The paper's
+        /// "drop m" has m − 1.
         candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
             source("CHOKe 1999, Sec. 3; several: Sec. 5");
         /// Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or anywhere while
@@ -75,7 +75,7 @@ discipline! {
         /// Self-adjusting CHOKe: the number of equal parts of [min_th, max_th). In the i-th part 2·i packets are drawn,
         /// and candidates is ignored. 0: not self-adjusting.
         regions: u64 = default(0), unit("1"), range(Range::from(0.0).to(64.0)),
-            source("unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999");
+            source("from memory: Pan, Prabhakar & Psounis 2000, with 8 parts; not in CHOKe 1999");
     }
     rules {
         "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();

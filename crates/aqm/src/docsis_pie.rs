@@ -34,10 +34,10 @@
 //! | lengths are of whole MAC PDUs, without DOCSIS overhead (App. A.1.4) | each packet counts with 18 bytes of Ethernet, 64 at the least; `limit` is in bytes of IP | so the prediction is exact on a link with `framing = "docsis"`, which is what the discipline is for; on one without it is 1.2 % too long for 1500 bytes |
 //! | packets may wait for grants, 4 to 8 ms (Sec. 4.2) | not part of the prediction, nor of the RFC's | `jitter` on a link's way makes them wait after the queue |
 //! | BUFFER_SIZE is configured; the RFC has no value | `limit`: 250 ms at the link's rate, ten packets at least | so that LATENCY_HIGH can be exceeded. Early drops begin with a third of it: 83 ms |
-//! | packet lengths may be rounded to one of nine (App. A.3) | they are not | "can" |
+//! | packet lengths may be rounded to one of nine (App. A.3) | they are not | the RFC says "can" |
 //! | INTERVAL, A, B, MAX_BURST are constants | parameters | a laboratory may try others |
 //! | the update runs every INTERVAL | at multiples of `t_update` from the start of the run; not while it would change nothing (no packet, p = 0, inactive) | as `pie` |
-//! | a queue for each service flow | one queue; `priority` or `drr` over several | classes are containers' |
+//! | a queue for each service flow | one queue; `priority` or `drr` over several | these two disciplines have the classes |
 //! | nothing on Linux | no `tc` line | neither Linux nor FreeBSD has it; near it: `pie` with `target 10ms tupdate 16ms bytemode` |
 
 use crate::periodic_timer::PeriodicTimer;

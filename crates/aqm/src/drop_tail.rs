@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | nothing on where the limit bites | `limit` packets are held; the one more is refused | so in Linux; ns-2's `DropTail` refuses the packet that would fill its limit, and holds one less |
+//! | nothing on how many packets a limit allows | `limit` packets are held; the next one is refused | so in Linux; ns-2's `DropTail` refuses the packet that would fill its limit, and holds one less |
 //! | RED 1993 and CHOKe 1999 count the buffer in packets | packets or bytes, as the limit is written | Linux has both: `pfifo` and `bfifo` |
 //! | nothing on the packet in transmission | it does not count towards the limit | so in ns-2 and Linux |
 //! | nothing on a packet larger than the room left in bytes | refused, the queue is left as it is | so in `bfifo`; a smaller packet behind it may still enter |

@@ -13,7 +13,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | "if the queue length exceeds a certain drop level" (Hashem), "more than half full" (Zhang) | q > drop_level, where q is the queue that the arrival finds, without itself and without the packet in transmission | the words taken literally; half of an odd limit makes no difference between 2 q > limit and q > ⌊limit/2⌋ |
+//! | "if the queue length exceeds a certain drop level" (Hashem), "more than half full" (Zhang) | q > drop_level, where q is the queue that the arrival finds, without itself and without the packet in transmission | the words taken literally; for an odd limit 2 q > limit and q > ⌊limit/2⌋ are the same condition |
 //! | Hashem's values are not given | the defaults are Zhang's: half of the limit, 0.02 | the only numbers in the paper |
 //! | Hashem: level and probability "should be adjusted dynamically" in future | they are fixed | that future is RED |
 //! | nothing on a full queue | an arrival that passes the draw is dropped with reason `tail` | early drops are meant to come before overflow, not instead of it |

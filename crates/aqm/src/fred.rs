@@ -1,7 +1,7 @@
 //! # FRED
 //!
 //! Flow random early drop: RED that knows how many packets of each flow are queued. Every flow may have `min_q` packets;
-//! one that has more than its share is dropped by RED's chance, and none may have more than max_q. A flow that tries
+//! one that has more than its share is dropped with RED's probability, and none may have more than max_q. A flow that tries
 //! again and again to have more than that is kept at its share.
 //!
 //! ```text
@@ -25,11 +25,11 @@
 //! |---|---|---|
 //! | the text of 1997 was not at hand | the rule is that of DCN 2004, Sec. 2, and of memory | the pseudocode's order of the tests is from memory |
 //! | base form: all arrivals are dropped at avg ≥ max_th; form for many flows: each may have two packets | the second form alone | the first would make max_q = 2 at avg ≥ max_th meaningless |
-//! | min_th is the lesser of a quarter of the buffer and a round trip's packets, max_th twice that; min_q 2 for small buffers, 4 for large | so, with round trips of 100 ms, the default `limit` of 300 packets and 5 packets at least; `min_q` 2 | no flow may have more than min_th packets in the queue. With RED 1993's 5 a CUBIC flow alone uses 41 % of 100 Mbit/s at a round trip of 40 ms, and 3 % of 1 Gbit/s; with 75 it uses 99 and 88 % |
+//! | min_th is the lesser of a quarter of the buffer and a round trip's packets, max_th twice that; min_q 2 for small buffers, 4 for large | the same, with round trips of 100 ms, the default `limit` of 300 packets and 5 packets at least; `min_q` 2 | no flow may have more than min_th packets in the queue. With RED 1993's 5 a CUBIC flow alone uses 41 % of 100 Mbit/s at a round trip of 40 ms, and 3 % of 1 Gbit/s; with 75 it uses 99 and 88 % |
 //! | avg is updated at arrivals and departures | at arrivals that are queued and at departures; an arrival after an idle time updates it first | so the filter moves about twice as fast as RED's with the same w_q |
 //! | q counts the packets in the buffer | without the packet in transmission | as `red` here |
-//! | ECN is not known | `ecn` marks what RED's chance would drop, and nothing else: a flow beyond max_q, or with strikes, is dropped | what is dropped for want of a share must not enter the queue. There is no drop by the average alone, so no choice above max_th |
-//! | strikes are kept with the flow's state | so: they are forgotten when the flow's last packet leaves | the paper's rule |
+//! | ECN is not known | `ecn` marks only the packets that RED would drop at random: packets of a flow beyond max_q, or with strikes, are dropped | a flow without room in its share must not enter the queue. The average alone drops no packet, so there is no `above_max_th` |
+//! | strikes are kept with the flow's state | the same: they are forgotten when the flow's last packet leaves | the paper's rule |
 //! | nothing on a full buffer | an arrival that is let pass is dropped with reason `tail` | as `red` here |
 
 use crate::flow_table::FlowTable;

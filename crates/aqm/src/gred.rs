@@ -68,13 +68,14 @@ discipline! {
             source("iproute2, examples/diffserv"), tc("default");
         /// Which average decides for a queue: its own; the sum of its own and those before it; or one of all packets.
         average: Averaging = default(Averaging::Grio), source("iproute2, examples/diffserv: grio"), tc("grio");
-        /// Average below which no packet of the first queue, or of any, is dropped or marked early.
+        /// Average below which no packet of the first queue (of any queue, unless last_min_th is given) is dropped or marked
+        /// early.
         min_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
             source("iproute2, examples/diffserv: 15 kB of packets of 1000 bytes"), tc("min");
-        /// Average from which every packet of the first queue, or of any, is dropped or marked.
+        /// Average from which every packet of the first queue (of any queue, unless last_max_th is given) is dropped or marked.
         max_th: Size = default(Size::Packets(45)), unit("packets"), range(Range::POSITIVE),
             source("iproute2, examples/diffserv: 45 kB of packets of 1000 bytes"), tc("max");
-        /// The probability as the average of the first queue, or of any, reaches max_th.
+        /// The probability as the average of the first queue (of any queue, unless last_max_p is given) reaches max_th.
         max_p: f64 = default(0.02), unit("1"), range(Range::from(1e-9).below(1.0)),
             source("iproute2, tc/q_gred.c"), tc("probability");
         /// min_th of the last queue.

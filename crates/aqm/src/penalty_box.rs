@@ -66,7 +66,7 @@ discipline! {
             source("ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_");
         /// Largest number of flows in a history.
         flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
-        /// No flow is restricted below this rate, times the square root of the drop rate (disproportionate).
+        /// The test for disproportionate flows spares a flow if its rate times the square root of the drop rate is at most this.
         c: Rate = default(Rate(96_000)), range(Range::from(0.0)),
             source("ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s");
         /// The round-trip time R of the TCP that flows are compared with (tcp_friendly).

@@ -1,7 +1,7 @@
 //! # Random Drop
 //!
 //! A first-in-first-out queue that, when it is full, drops a packet drawn at random from the queue and admits the
-//! arrival. The drops of a flow are in proportion to its share of the queue, not to how often it happens to find it full.
+//! arrival. The drops of a flow are in proportion to its share of the queue, not to how many of its packets find it full.
 //!
 //! ```text
 //! for each arrival:                                                    (Floyd & Jacobson 1993, Sec. II, footnote 2)
@@ -11,8 +11,8 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | the gateway "randomly chooses a packet from the gateway queue to drop" | the arrival is not in the draw: it is always admitted | the text draws from the queue; descriptions that count the arrival in change a draw from n to one from n + 1 |
-//! | nothing on a limit in bytes | packets are drawn until there is room; an arrival larger than the limit is itself refused with reason `forced`, and nobody is drawn for it | the same rule for packets of any length |
+//! | the gateway "randomly chooses a packet from the gateway queue to drop" | the arrival is not in the draw: it is always admitted | the text draws from the queue; in other descriptions the arrival is in the draw too, so that one of n + 1 packets is drawn instead of one of n |
+//! | nothing on a limit in bytes | packets are drawn until there is room; an arrival larger than the limit is itself refused with reason `forced`, and no queued packet is drawn | the same rule for packets of any length |
 //! | nothing on the packet in transmission | it is not in the queue: it neither counts towards the limit nor can be drawn | so in ns-2 and Linux |
 //! | nothing on how a packet leaves the middle of a queue | its slot is emptied and skipped later; draws are uniform over the packets still queued | constant cost per packet |
 

@@ -140,7 +140,8 @@ discipline! {
         gentle: bool = default(false), source("ns-2, gentle_; Floyd 2000");
         /// Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
         method: u64 = default(2), unit("1"), range(Range::from(1.0).to(2.0)), source("RED 1993, Sec. VII");
-        /// What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2 counts and spares.
+        /// What method 2 counts: unmarked packets (Sec. VII; Fig. 17), or the arrival too (Fig. 2; ns-2, which also spares some
+        /// arrivals).
         law: GapLaw = default(GapLaw::Section7), source("RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc");
         /// Compute in floating point, or by shifts and a table with w_q and the slope of p_b rounded to powers of two.
         arithmetic: RedArithmetic = default(RedArithmetic::Float), source("RED 1993, Sec. XI and Fig. 17"), fixed(true);

@@ -28,17 +28,17 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | the text of 2001 was not at hand | the rule is that of ns-2, by one of its authors, and DCN 2004, Sec. 2 | the reference for what is open |
+//! | the text of 2001 was not at hand | the rule is that of ns-2, by one of its authors, and DCN 2004, Sec. 2 | ns-2's code is the reference for what these texts leave open |
 //! | lists start at 10.1 s in ns-2's scripts | the first interval starts at 0 and lasts 10·R | the scripts let the simulation settle |
 //! | p is raised, then 1 ms later lowered | both at once | no flow is in both |
-//! | p_pre > p doubles p, else p rises by p_pre | so: p + min(p, p_pre) | the same |
-//! | unresponsive: of the pairs in the last five changes of p, whose drop rates differ by up to ten times, the rate falls by less than the root of the drop rates' ratio; 3 to 0, 4 to 1 or 4·n to n of them | so; `unresponsive_test` switches it off | ns-2 |
-//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists: its interval is counted whole by then |
+//! | p_pre > p doubles p, else p rises by p_pre | p + min(p, p_pre) | the same in one formula |
+//! | unresponsive: taken are all pairs among the last five changes of p whose drop rates differ by a factor of less than ten. In at least 3 of them (4, if there is one other; 4·n, if there are n others) the flow's rate fell by less than the root of the ratio of the drop rates | the same; `unresponsive_test` switches it off | ns-2 |
+//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified only after drops in three intervals, and by then its intervals are counted whole |
 //! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of more count in p_now alone | memory stays bounded whatever arrives |
 //! | drops | drops and marks of RED | a marker's history is one of marks |
-//! | monitored flows are dropped before RED, and those drops enter no list | so; reason `policed` | ns-2 |
+//! | monitored flows are dropped before RED, and those drops enter no list | the same; reason `policed` | ns-2 |
 //! | the drop of an unresponsive flow may be spared when the queue is empty (`noidle_`) | never | ns-2's default |
-//! | ns-2's runs have `gentle` on in most, thresholds 10 and 33 | `gentle` off, 5 and 15 | RED's defaults here, so that the two compare. With 30 and 60 and `gentle` 2 Mbit/s of UDP beside 32 TCPs get 18 % of 1 Mbit/s, here and in ns-2 |
+//! | most of ns-2's runs have `gentle` on and thresholds of 10 and 33 | `gentle` off, 5 and 15 | RED's defaults here, so that the two compare. With 30 and 60 and `gentle` 2 Mbit/s of UDP beside 32 TCPs get 18 % of 1 Mbit/s, here and in ns-2 |
 
 mod monitor;
 

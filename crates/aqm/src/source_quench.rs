@@ -16,7 +16,7 @@
 //! | near the maximum the gateway "could discard arriving packets other than ICMP packets" | not done | all packets here carry data or acknowledgements; a quench does not wait in the queue that it speaks of |
 //! | nothing on two reasons at once | an arrival causes one message at most | its sender learns the same from both |
 //! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
-//! | nothing on a rate for the messages | one for each such arrival; whoever sends them may send fewer | RFC 1812, Sec. 4.3.3.3, forbids them for this reason among others |
+//! | nothing on a rate for the messages | one for each such arrival; a real gateway may send fewer | RFC 1812, Sec. 4.3.3.3, advises against these messages, among other reasons because they take bandwidth |
 
 use crate::prelude::*;
 

@@ -136,9 +136,9 @@ params! {
         /// The sender's congestion control.
         algorithm: Option<Algorithm> = optional("as the profile says"), positional(true),
             source("CHOKe 1999 does not say; ns-2");
-        /// Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not given here. What only
-        /// the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`, `ns2_rules`, a `send_jitter`) brings those of
-        /// profile ns2 along.
+        /// Whose hosts these are: Linux's of today, or those of a paper. The profile gives the values of keys that are left
+        /// out here. Without a profile, what only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
+        /// `ns2_rules`, a `send_jitter`) implies ns2.
         profile: Option<ProfileName> = optional("linux; ns2 if a key or value needs the papers' hosts"),
             source("hosts of today, unless a paper's are asked for");
         /// The receiver's advertised window; with profile linux the largest that it becomes (less with segments below
@@ -175,13 +175,14 @@ params! {
         clock_phase: Option<Span> = optional("for each host a time of its own within a tick"), range(Range::from(0.0).to(4.0)),
             source("Linux: one jiffies for all connections of a machine");
         /// Send one new packet for each of the first two duplicate acknowledgements (the papers' hosts).
-        limited_transmit: Option<bool> = optional("as the profile says; none of linux"), source("RFC 3042");
+        limited_transmit: Option<bool> = optional("as the profile says; profile linux has none"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
         /// Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the sender closes its window to one segment for each source quench of a gateway (the papers' hosts).
-        source_quench: Option<bool> = optional("as the profile says; none of linux, which ignores it (RFC 6633)"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
+        source_quench: Option<bool> = optional("as the profile says; profile linux has none and ignores quenches (RFC 6633)"),
+            source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
         /// Each data packet takes a time to prepare, uniform between zero and this, one after another; with `ns2_rules`
         /// it is one time for all packets that the window releases, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
@@ -191,11 +192,11 @@ params! {
         gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
         /// How the slow start of `cubic` may end before a loss.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
-        /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where. Those of linux
-        /// do not.
-        ns2_rules: Option<bool> = optional("as the profile says; none of linux"), source("ns-2, tcp.cc and tcp-sink.cc");
+        /// Whether the ends follow ns-2 where its hosts depart from the RFCs; a table in crates/tcp/src/params.rs lists where.
+        /// Linux's hosts never do.
+        ns2_rules: Option<bool> = optional("as the profile says; profile linux has none"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// Whose Vegas the algorithm vegas is.
-        vegas_rules: Option<VegasRules> = optional("as the profile says; none of linux"),
+        vegas_rules: Option<VegasRules> = optional("as the profile says; profile linux has none"),
             source("Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc");
         /// Vegas: packets that a flow keeps in queues; with fewer its window grows.
         vegas_alpha: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_alpha_");

@@ -280,9 +280,13 @@ fn packets(rows: &[Row]) -> ResultTable {
         }),
         all("frame_bytes", "bytes", "length of the frame", |row| i64::from(row.frame)),
         all("bytes", "bytes", "length of the IP packet", |row| i64::from(row.bytes)),
-        whole(rows, "payload_bytes", "bytes", "what TCP or UDP carries of it, or else IP", |row| {
-            row.carried.map(|carried| i64::from(carried.1))
-        }),
+        whole(
+            rows,
+            "payload_bytes",
+            "bytes",
+            "length of the data in TCP or UDP, or of IP's data in other packets",
+            |row| row.carried.map(|carried| i64::from(carried.1)),
+        ),
         ip("dscp", "differentiated services code point", |ip| Some(i64::from(ip.class >> 2))),
         ip("ecn", "ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 marked", |ip| Some(i64::from(ip.class & 3))),
         ip("ttl", "time to live, or hop limit", |ip| Some(i64::from(ip.ttl))),
@@ -318,7 +322,7 @@ fn packets(rows: &[Row]) -> ResultTable {
     columns.push(all(
         "identity",
         "",
-        "hash of what no router changes, translation of addresses included: the same packet elsewhere",
+        "hash of what routers and address translation leave unchanged; equal for the same packet in another capture",
         |row| row.identity as i64,
     ));
     ResultTable { name: "packets", summary: "One row for each packet, in the order of the file.", columns }
@@ -346,7 +350,7 @@ fn connections(known: &[Connection], but: usize) -> ResultTable {
             strs("protocol", "protocol above IP", protocol.iter().map(String::as_str)),
             strs(
                 "server_name",
-                "name that its client asked for with TLS, as far as one segment has it; empty without",
+                "name that its client asked for with TLS, if a single segment contains it; otherwise empty",
                 known.iter().map(|known| known.name.as_deref().unwrap_or_default()),
             ),
         ],

@@ -170,8 +170,8 @@ fn connections<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = Column> + 'a
             "responses that arrived completely, even if requested before the window",
             counted(|totals| totals.completed),
         ),
-        u64s("request_bytes", "bytes", "bytes of these requests", counted(|totals| totals.bytes[0])),
-        u64s("response_bytes", "bytes", "bytes of these responses", counted(|totals| totals.bytes[1])),
+        u64s("request_bytes", "bytes", "bytes of their requests", counted(|totals| totals.bytes[0])),
+        u64s("response_bytes", "bytes", "bytes of the responses", counted(|totals| totals.bytes[1])),
         f64s(
             "response_time_mean_ns",
             "ns",

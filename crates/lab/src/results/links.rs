@@ -162,7 +162,8 @@ pub(super) fn state(outcome: &Outcome) -> ResultTable {
     ];
     ResultTable {
         name: "state",
-        summary: "One row for each value that a discipline shows of itself at each sample; of single connections of a group that come and go, nothing.",
+        summary: "One row for each value that a discipline shows of itself at each sample; none for \
+                  single connections of a group whose connections come and go.",
         columns,
     }
 }
