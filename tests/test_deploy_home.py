@@ -78,7 +78,7 @@ def test_numbers_that_a_line_hardly_has_are_doubted_beside_its_lines_too(sluiceg
         assert "the upload is faster than the download, which is rare: are they swapped?" in told
         assert "round trip of 18 s is long for an access line: is its unit right?" in told
         assert "a margin of 95 % leaves 5 % of the line's rate; did you mean 5 %?" in told
-        assert "br-lan: by its name is a bridge" in told
+        assert "br-lan: named like a bridge" in told
     (tmp_path / "home.toml").write_text(text.replace("Mbit/s", "kbit/s"))
     slow = sluicegate("tc", "home.toml", "--set", "queue.discipline=cake", "--wan", "wan").stderr
     assert "31 kbit/s down is little for a line of today: is its unit right?" in slow

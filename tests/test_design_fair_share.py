@@ -35,7 +35,7 @@ def test_the_commands(sluicegate: Program) -> None:
     text = sluicegate("design", "afd", "--rate", "10 Mbit/s", "--flows", "50", "--q-ref", "60").stdout
     assert "[queue.afd]" in text
     assert "stable up to 463 flows" in text
-    assert "stable with all 8192 it holds" in sluicegate("design", "dcn", "--flows", "2000").stdout
+    assert "stable with all 8192 flows that it can hold" in sluicegate("design", "dcn", "--flows", "2000").stdout
 
 
 def test_what_is_questionable_is_said_and_small_gains_end() -> None:

@@ -144,7 +144,7 @@ def test_one_flow_each_cannot_fill_the_queue() -> None:
 
 def test_flows_that_only_hit_themselves_leave_choke_inactive() -> None:
     """Vegas asks for its packets in the queue whatever is lost: too many of them, and none gets through."""
-    with pytest.raises(InactiveError, match="42 TCP flows the queue hits its own packets so often"):
+    with pytest.raises(InactiveError, match="42 TCP flows, arrivals match packets of their own flow so often"):
         equilibrium(C, N=42, c=200_000.0, f=Vegas(19.5), g=Red(7.2, 718, 0.001), m=49)
 
 

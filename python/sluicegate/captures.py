@@ -57,7 +57,7 @@ class CaptureReader:
         cannot be read.
         """
         if batch < 1 or flows < 1:
-            raise _core.ScenarioError("a capture is read in batches of at least one packet, and of at least one flow")
+            raise _core.ScenarioError(f"batch = {batch}, flows = {flows}: both must be at least 1")
         self.path = str(path)
         if self.path != "-":
             if Path(path).is_dir():

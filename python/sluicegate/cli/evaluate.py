@@ -238,7 +238,7 @@ def tell_length(what: str, seconds: float, jobs: int | None, cluster: str | None
 
     ran = jobs or cores()
     time = about(seconds) if seconds > 100 else duration(max(1.0, round(seconds)))
-    length = "" if cluster else f" about {time} on {ran} cores, and the page;"
+    length = "" if cluster else f" about {time} on {ran} cores, plus some time for the page;"
     print(f"{what}:{length} runs kept in {out} are not repeated", flush=True)
 
 

@@ -288,7 +288,7 @@ def below_tables(
     if any(done.goals[number].bound is not None for number in told):
         yield "yes: the goal is kept; no: it is not; ?: the interval contains the bound"
     if everything and done.line is not None and done.line.shapers:
-        yield "all disciplines were simulated with shapers; today's line (under responsiveness) without"
+        yield 'all disciplines were simulated with shapers; "today" (under responsiveness) is the line without shapers'
     if hidden := len(done.ranking) - len(shown):
         yield f"{hidden} more rank lower; --all shows them"
     if len(done.left_out) > FEW and not everything and whole:

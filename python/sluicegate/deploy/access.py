@@ -120,8 +120,8 @@ def doubts(resolved: Mapping[str, Any], access: Access) -> list[str]:
             less = f"; did you mean {100 * (1 - margin):g} %?" if margin > 0.5 else ""
             said.append(f"a margin of {100 * margin:g} % leaves {100 * (1 - margin):g} % of the line's rate{less}")
     if access.wan.startswith("br"):
-        said.append(f"{access.wan}: by its name is a bridge, which usually leads to the home; --wan is the interface "
-                    "to the internet")  # fmt: skip
+        said.append(f"{access.wan}: named like a bridge, which usually leads to the home; --wan is the "
+                    "interface to the internet")  # fmt: skip
     return said
 
 

@@ -184,7 +184,7 @@ def openwrt(done: Deployment) -> str:
         queues.append((lines[-1], shaper))
     (up, shaper), (down, _) = queues
     if "'" in up.dev:
-        raise Undeployable(f"{up.dev}: OpenWrt's uci quotes words with ', so that a name cannot have it")
+        raise Undeployable(f"{up.dev}: OpenWrt's uci quotes words with ', so a name cannot contain one")
     if down.dev[:4] != "ifb4":  # another place, where other values hold, such as nat
         raise Undeployable("OpenWrt's SQM makes an ifb device for the download itself: leave out --lan")
     if up.kind not in SCRIPTS:

@@ -173,7 +173,8 @@ def said_framing(plan: Plan, link: Link) -> None:
     framing, more = link.framing, beyond_header(plan)
     if more and not header_of(plan.dev):
         plan.say(
-            f"by its name, {plan.dev} has no Ethernet header: overhead {more} is then all of the scenario's framing"
+            f"{plan.dev} is the name of an interface without an Ethernet header, so overhead {more} is all of the "
+            "scenario's framing"
         )
     elif more:
         plan.say(

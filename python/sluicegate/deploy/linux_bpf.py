@@ -133,8 +133,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         "kernels",
         f"the queue shapes to the link's {place.shown_rate} by itself: a BPF queue stands at the root or below mq, "
         "never below htb; the interface must be faster",
-        "segmentation offloads are off, since one packet of many would count as one; where they cannot be switched off "
-        "the queue is coarse",
+        "segmentation offloads are off, since a packet merged from several would count as one; where they cannot be "
+        "switched off the queue is coarse",
         "after undoing it, switch on only the offloads that were on before; the service, when it stops, switches on "
         "all",
         "gso_max_segs 1 is for this machine's own TCP, which merges packets even with gso off; it holds for new "

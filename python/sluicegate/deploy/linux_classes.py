@@ -45,7 +45,7 @@ def drr(plan: Plan, parent: str, values: Values) -> str:
     plan.lines.append(f"tc filter add dev {plan.dev} parent {handle} protocol all prio {order} matchall {target}")
     said_limit(plan, values)
     plan.say("drr sends a packet once the deficit covers it; the scenario's sends while the deficit is above zero")
-    plan.say("drr's quanta are spent by packets with their 14-byte Ethernet header")
+    plan.say("drr counts the 14-byte Ethernet header of each packet against the quantum")
     return handle
 
 

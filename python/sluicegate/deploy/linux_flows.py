@@ -79,7 +79,7 @@ def fq_linux(plan: Plan, parent: str, values: Values) -> str:
     if weights != FQ_WEIGHTS:
         said += f" weights {' '.join(map(str, weights))}"
         plan.say("weights needs Linux 6.7 and iproute2 6.7")
-    plan.say("quantum and initial_quantum are spent by packets with their 14-byte Ethernet header")
+    plan.say("fq counts the 14-byte Ethernet header of each packet against quantum and initial_quantum")
     plan.say("refill_delay is rounded up to ticks of the kernel's timer (1 to 10 ms)")
     plan.say("sockets of this host may ask fq to pace them (TCP's BBR does); packets forwarded share 1024 hashed flows")
     plan.say(
@@ -192,8 +192,8 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     )
     said += " ingress" if behind else " egress"
     plan.say(
-        "ingress: what comes in has crossed the link already, so that dropped packets count; the scenario's queue "
-        "stands in front of it",
+        "ingress: incoming packets have crossed the link already, so cake counts those that it drops "
+        "against its rate, too; the scenario's queue stands in front of the link",
         behind and not values["ingress"] and shaper is None,
     )
     plan.say(
@@ -216,6 +216,6 @@ def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> 
     plan.say(f"mtu = {values['mtu']}: in Linux it is the MTU of the interface with its header")
     hint = position == FRONT and asked is None
     hosts = "hosts by address" + (" (if this machine translates addresses, set nat = true)" if hint else "")
-    plan.say(f"cake distinguishes tins by DSCP (the scenario's class), and {hosts}")
+    plan.say(f"cake distinguishes tins by DSCP (the scenario's class) and {hosts}")
     plan.say("nat: cake distinguishes hosts by their addresses before this host translates them", translates)
     return said

@@ -71,7 +71,7 @@ def red_words(plan: Plan, values: Values, avpkt: int, bounds: list[int], w_q: fl
         "signals follow Fig. 17 of RED 1993 (law = figure17), and the first packet above min is spared",
         values["law"] != "figure17",
     )
-    plan.say("gentle is not deployed: Linux signals on all from max on", values["gentle"])
+    plan.say("gentle is not deployed: Linux drops or marks every packet from max on", values["gentle"])
     plan.say("wait is not deployed", values["wait"])
     plan.say("the average of an idle link decays by packets of avpkt at bandwidth, not by the parameter s")
     words = found.words()

@@ -49,7 +49,7 @@ class Kind:
 
 ACCESS = {
     "vdsl": Kind(
-        "a DSL line", "25 ms", (('framing = "ptm"', 'VDSL2 with PPPoE; of ADSL it is "atm", cells of 53 bytes'),),
+        "a DSL line", "25 ms", (('framing = "ptm"', 'VDSL2 with PPPoE; for ADSL it is "atm", cells of 53 bytes'),),
         framed=1554, nearest_ms=3,
     ),
     "adsl": Kind(

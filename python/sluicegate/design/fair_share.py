@@ -141,7 +141,7 @@ def design_afd(
     check_samples(w)
     b = _core.afd_samples(rate_bps, packet) if b is None else quantity("b", b, "queue.afd.b")
     if flows > b:
-        raise _core.ScenarioError(f"flows = {flows}: the shadow buffer holds b = {b} packets, and no more flows")
+        raise _core.ScenarioError(f"flows = {flows}: the shadow buffer holds b = {b} packets, so at most {b} flows")
     arrivals = max(rate_bps / (8 * packet) / w, 1.0)
     alpha, beta = _gains(gain, flows * arrivals / b)
     limit = room("afd", q_ref, rate)
@@ -156,7 +156,7 @@ def _gains(gain: float, effect: float) -> tuple[float, float]:
         raise _core.ScenarioError(f"gain = {gain}: must be above 0 and at most 1")
     a, b = _core.fair_share_gains(gain, effect)
     if not 0 < a < b < math.inf:
-        raise _core.ScenarioError(f"gain = {gain}: so small or large a gain leaves no room for a below b")
+        raise _core.ScenarioError(f"gain = {gain}: too small or too large: no two gains with 0 < a < b follow from it")
     return a, b
 
 
@@ -178,7 +178,8 @@ def _about(
     a, b = _core.fair_share_gains(gain, 1.0)
     margin, phase, half_s = 4 / (a + b), _phase_margin(a, b), _updates_to_half(gain) * update_s
     (name_a, value_a, name_b, value_b, told) = gains
-    stable = f"stable up to {margin * flows:.3g} flows" if margin * flows < most else f"stable with all {most} it holds"
+    held = f"stable with all {most} flows that it can hold"
+    stable = f"stable up to {margin * flows:.3g} flows" if margin * flows < most else held
     rules = (
         Rule("q_ref", "=", q_ref, "as given", "as given"),
         Rule("limit", "=", limit, "the discipline's own, or 4 q_ref where that is more", "chosen here"),

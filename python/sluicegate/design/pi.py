@@ -95,7 +95,13 @@ def design_pi(
         Rule("a", "=", a, f"K·(1/z + T/2), z = 2N/(R²C) = {z:.3g} rad/s", source),
         Rule("b", "=", b, "K·(1/z - T/2), K = z·|1 + jzR|·(2N)²/(RC)³", source),
         Rule("w", "=", float(w), f"1/T; {w / z:.3g} samples in one time constant 1/z", "as given"),
-        Rule("limit", "=", limit, "q_ref, and above it one round trip of the link or as much again", "chosen here"),
+        Rule(
+            "limit",
+            "=",
+            limit,
+            "q_ref, and above it as much again, or one round trip of the link if that is more",
+            "chosen here",
+        ),
     )
     warnings = []
     window = (r * c) / flows

@@ -403,7 +403,8 @@ def compare(
     groups = next(iter(resolved.values()))["flows"]
     if (taken := clash([flow["name"] for flow in groups])) is not None:
         raise _core.ScenarioError(
-            f"{name}: the columns of a group called {taken!r} have the names of the link's: give it another name"
+            f"{name}: the columns of a group called {taken!r} would have the same names as the link's columns: give "
+            "the group another name"
         )
     # One run of each is drawn over time, unless the scenario keeps no series.
     drawn = min(numbers) if all(each["run"]["series"] for each in resolved.values()) else None

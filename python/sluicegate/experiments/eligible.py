@@ -53,7 +53,7 @@ def eligible(
         elif about is not None and about["memory"] not in STATES[state]:
             left_out[choice.label] = f"remembers {about['memory']}"
         elif module is not None and about is None:
-            left_out[choice.label] = "is of your own, which no command deploys"
+            left_out[choice.label] = "is your own; no command deploys it"
         elif module is not None and not module.deployable(choice.name):
             left_out[choice.label] = f"is not in {NAMED[system or 'linux']}"
         else:

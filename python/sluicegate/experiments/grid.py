@@ -207,7 +207,7 @@ def _choices(given: Any) -> list[Choice]:
     if isinstance(given, Mapping):
         raise TypeError(
             f"over: {DISCIPLINE} = {given!r}: expected a name or a discipline such as sluicegate.Red(limit=50), not a "
-            "table; the keys of one are swept each by its name, such as queue.limit"
+            "table; sweep each key of a discipline by its own name, such as queue.limit"
         )
     try:
         return choices(given)

@@ -95,7 +95,7 @@ def distinctions(comparison: Comparison, tied: Sequence[Ranked], goals: Sequence
             lines.append(f"{what}: {low} to {high}, {'least' if least else 'most'} with {', '.join(best)}")
     remembered: dict[str, list[str]] = {}
     for each in sorted(tied, key=lambda each: [*MEMORY, None].index(each.memory)):
-        remembered.setdefault(each.memory or "what it does not say", []).append(each.label)
+        remembered.setdefault(each.memory or "not declared", []).append(each.label)
     if len(remembered) > 1:
         said = "; ".join(f"{', '.join(names)}: {much}" for much, names in remembered.items())
         lines.append(f"state about flows: {said}")

@@ -198,7 +198,7 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
             others.setdefault(word, []).append(flow["name"])
         if not linux and "profile" not in keys and (kept := [key for key in KEPT if key in flow and key not in keys]):
             values = " and ".join(f"{key} = {amount(flow[key])}" for key in kept)
-            said = f"algorithm = {word} implies profile = {flow['profile']}, whose {values} real hosts keep"
+            said = f"algorithm = {word} implies profile = {flow['profile']}; real hosts keep its {values}"
             brought.setdefault(said, []).append(flow["name"])
     sentences = [
         f"{_names(groups)}: the kernel's TCP decides instead of {', '.join(keys)}" for keys, groups in replaced.items()

@@ -147,7 +147,7 @@ def _control(data: pl.DataFrame, acks: pl.DataFrame, near: int, rtt: int) -> Con
     window = held(data, acks, flight, near)
     sent = data.filter(pl.col("payload_bytes") > 0)
     if window is not None:
-        return Control(None, "the receiver's window holds them", window, again)
+        return Control(None, "the receiver's window limits them", window, again)
     if (sent["ecn"] == 1).any():
         return Control("prague", "their packets are ECT(1), of L4S", None, again)
     if (data.filter(pl.col("flags") & SYN > 0)["ecn"] == 2).any():

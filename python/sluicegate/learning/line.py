@@ -306,7 +306,7 @@ def _held(done: Line, found: Reading, key: str) -> str:
     value, high = f"{round(max(found.value, STANDING_MS))} ms", f"{max(MOST_MS, 2 * round(found.value))} ms"
     why = f"{found.file} shows at least this; round trips do not show whether the buffer was full"
     done.unknown.append(Unknown(key, value, value, high, why))
-    return f"at least, {high} are possible"
+    return f"a lower bound; up to {high} are possible"
 
 
 def _digits(value: float, digits: int = 3) -> str:

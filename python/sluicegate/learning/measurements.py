@@ -407,7 +407,7 @@ def _mach(document: Mapping[str, Any], file: str) -> Found:
         if part.get("throughput"):
             yield Reading(way, ip_rate(part["throughput"]), file, "mach rpm")
         if part.get("loaded_latency_ms") and (wait := part["loaded_latency_ms"] - base) > LEAST_WAIT_MS:
-            yield Reading(quantity, wait, file, "mach rpm's latency under load, less that without")
+            yield Reading(quantity, wait, file, "mach rpm's latency under load minus that without load")
 
 
 def _has(*keys: str) -> Callable[[Any], bool]:

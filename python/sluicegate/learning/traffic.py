@@ -191,7 +191,7 @@ def transfers(
             title = f"{kind} over TCP {'down' if down else 'up'}" if kind else "downloads" if down else "uploads"
             title += (" of a size" if whole else "") + (" with ECN" if ecn else "")
             if len(split) > 1:
-                title += ", held by the receiver" if held else "" if limited else f", {name or 'others'}"
+                title += ", limited by the receiver" if held else "" if limited else f", {name or 'others'}"
             title += ", limited by the application" if limited else ""
             groups.append(Group(title, bool(down), "tcp", len(flows), keys, _said(mine, told, marks), flows))
     return groups

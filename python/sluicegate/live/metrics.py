@@ -88,7 +88,7 @@ METRICS: tuple[tuple[str, str, str, Values], ...] = (
      _shares),
     ("sluicegate_active_flows", "gauge", "Flows that sent anything in the last quarter of a second.",
      _whole("active_flows")),
-    ("sluicegate_late_packets", "counter", "Packets sent on more than 1 ms late.", _whole("late_packets")),
+    ("sluicegate_late_packets", "counter", "Packets forwarded more than 1 ms late.", _whole("late_packets")),
     ("sluicegate_lost_outside_packets", "counter", "Frames that the interfaces lost or refused.",
      _whole("lost_outside")),
     ("sluicegate_running_seconds", "gauge", "How long the bridge runs.", _whole("time_s")),

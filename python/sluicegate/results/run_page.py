@@ -237,7 +237,7 @@ def real_packets(live: Row) -> Section:
     """How well the clock was kept, and what no queue dropped and yet was lost. `live`: of the summary."""
     late = f"{live['late_packets']} of {live['packets']}"
     clock = Table(
-        ("packets sent on late", "median ms", "99th percentile ms", "latest ms", "by more than 1 ms"),
+        ("packets forwarded late", "median ms", "99th percentile ms", "latest ms", "by more than 1 ms"),
         (("", *(ms(live[f"lateness_{which}_ns"]) for which in ("p50", "p99", "max")), late),),
         4,
     )

@@ -98,7 +98,7 @@ def check(scenario: dict[str, Any], name: str) -> None:
     for index, flow in enumerate(flows):
         place = f"flows.{index}"
         if flow["kind"] not in ("tcp", "udp", "poisson"):
-            refuse(f"{place}.kind", f'the theory has no "{flow["kind"]}" source; tcp, udp and poisson')
+            refuse(f"{place}.kind", f'the theory has no "{flow["kind"]}" source; it has tcp, udp and poisson')
         for key in ("size", "stop"):
             if key in flow:
                 refuse(f"{place}.{key}", "the theory is of flows that last; leave it out")
@@ -107,7 +107,8 @@ def check(scenario: dict[str, Any], name: str) -> None:
             refuse(f"{place}.algorithm", f'the theory has no law for "{flow["algorithm"]}"; it has for {known}')
         if flow["packet_size"] != flows[0]["packet_size"]:
             refuse(
-                f"{place}.packet_size", f"must be {flows[0]['packet_size']} as of the first flows: the theory has one"
+                f"{place}.packet_size",
+                f"must be {flows[0]['packet_size']}, as in flows.0: the theory has one packet size",
             )
 
 

@@ -67,7 +67,7 @@ def late_thresholds(traffic: Traffic) -> Iterator[str]:
         if wait > max(LATE_NS, 2 * trip):
             yield (
                 f"queue.{keys[0]} = {amount(low)}: sending that much takes {span(wait)} on {place.name} "
-                f"({rate_of(place)}), and RED gives no signal below them; base round trips are "
+                f"({rate_of(place)}), and RED gives no signal below that; base round trips are "
                 f"{span(trip)} at most. Lower the thresholds: `sluicegate design red` chooses them"
             )
             return

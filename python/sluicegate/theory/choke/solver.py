@@ -378,8 +378,9 @@ def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
         return AssumptionError("A4", f"g(b, τ) does not come near 1: at b = {high:g} the queue would still grow")
     if signs.idle[index]:
         return InactiveError(
-            f"CHOKe would not stay active: with {_count(state, index)} the queue hits its own packets so often that "
-            f"the link is not kept full at any delay. More TCP flows, fewer candidates or a higher min_th would fix it"
+            f"CHOKe would not stay active: with {_count(state, index)}, arrivals match packets of their own flow so "
+            f"often that the link is not kept full at any delay. More TCP flows, fewer candidates or a higher "
+            f"min_th would fix it"
         )
     if not signs.left[index] < RESIDUAL:
         if signs.jump[index] > JUMP:
