@@ -40,7 +40,7 @@ class RandomDrop(Declared, role="queue"):
     """Random Drop
 
     A first-in-first-out queue that, when it is full, drops a packet drawn at random from the queue and admits the
-    arrival. The drops of a flow are in proportion to its share of the queue, not to how often it happens to find it
+    arrival. The drops of a flow are in proportion to its share of the queue, not to how many of its packets find it
     full.
 
     Source: Floyd & Jacobson 1993, Sec. II, footnote 2
@@ -122,8 +122,8 @@ class Red(Declared, role="queue"):
             arrival. (default: false; ns-2, gentle_; Floyd 2000)
         method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
-        law: What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2
-            counts and spares. (default: section7; RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc)
+        law: What method 2 counts: unmarked packets (Sec. VII; Fig. 17), or the arrival too (Fig. 2; ns-2, which
+            also spares some arrivals). (default: section7; RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc)
         arithmetic: Compute in floating point, or by shifts and a table with w_q and the slope of p_b rounded to
             powers of two. (default: float; RED 1993, Sec. XI and Fig. 17)
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
@@ -192,8 +192,9 @@ class PenaltyBox(Declared, role="queue"):
             at least 0.5 s; ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_)
         flows: Largest number of flows in a history. (flows; default: 1000; at least 1 and at most 1000000 flows;
             chosen here)
-        c: No flow is restricted below this rate, times the square root of the drop rate (disproportionate).
-            (default: 96 kbit/s; at least 0 bit/s; ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s)
+        c: The test for disproportionate flows spares a flow if its rate times the square root of the drop rate is
+            at most this. (default: 96 kbit/s; at least 0 bit/s; ns-2, tcl/rtmechanisms: High_const_, 12,000
+            bytes/s)
         rtt: The round-trip time R of the TCP that flows are compared with (tcp_friendly). (default: 50 ms; above
             0 s; chosen here)
         packet: The packet length B of the TCP that flows are compared with (tcp_friendly). (packets; default: the
@@ -370,15 +371,15 @@ class Choke(Declared, role="queue"):
             not in CHOKe 1999)
         above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
             is mark. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
-        candidates: Packets drawn from the queue for each arrival (with draw = geometric at most): the report's
-            "drop m" has m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3;
-            several: Sec. 5)
+        candidates: Packets drawn from the queue for each arrival; with draw = geometric, at most so many. The
+            paper's "drop m" has m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec.
+            3; several: Sec. 5)
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or
             anywhere while they match (gCHOKe). (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang &
             Low 2004, Sec. VI; geometric: Eshete & Jiang 2012)
         regions: Self-adjusting CHOKe: the number of equal parts of [min_th, max_th). In the i-th part 2·i packets
             are drawn, and candidates is ignored. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
-            unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999)
+            from memory: Pan, Prabhakar & Psounis 2000, with 8 parts; not in CHOKe 1999)
     """
 
     name: ClassVar[str] = "choke"
@@ -758,12 +759,14 @@ class Gred(Declared, role="queue"):
             least 0 and at most 15; iproute2, examples/diffserv)
         average: Which average decides for a queue: its own; the sum of its own and those before it; or one of all
             packets. (default: grio; iproute2, examples/diffserv: grio)
-        min_th: Average below which no packet of the first queue, or of any, is dropped or marked early. (packets;
-            default: 15; above 0; iproute2, examples/diffserv: 15 kB of packets of 1000 bytes)
-        max_th: Average from which every packet of the first queue, or of any, is dropped or marked. (packets;
-            default: 45; above 0; iproute2, examples/diffserv: 45 kB of packets of 1000 bytes)
-        max_p: The probability as the average of the first queue, or of any, reaches max_th. (default: 0.02; at
-            least 0.000000001 and below 1; iproute2, tc/q_gred.c)
+        min_th: Average below which no packet of the first queue (of any queue, unless last_min_th is given) is
+            dropped or marked early. (packets; default: 15; above 0; iproute2, examples/diffserv: 15 kB of packets
+            of 1000 bytes)
+        max_th: Average from which every packet of the first queue (of any queue, unless last_max_th is given) is
+            dropped or marked. (packets; default: 45; above 0; iproute2, examples/diffserv: 45 kB of packets of
+            1000 bytes)
+        max_p: The probability as the average of the first queue (of any queue, unless last_max_p is given)
+            reaches max_th. (default: 0.02; at least 0.000000001 and below 1; iproute2, tc/q_gred.c)
         last_min_th: min_th of the last queue. (packets; default: min_th; above 0; Sluicegate)
         last_max_th: max_th of the last queue. (packets; default: max_th; above 0; Sluicegate)
         last_max_p: max_p of the last queue. (default: max_p; at least 0.000000001 and below 1; iproute2,
@@ -901,7 +904,7 @@ class Blue(Declared, role="queue"):
             memory)
         freeze_time: Shortest time between two changes of p. (default: 100 ms; above 0 s; BLUE 2002, from memory)
         level: Queue length above which an arrival raises p like a drop at a full buffer. (packets; default: only
-            drops at a full buffer count; at least 0; BLUE 2002: L)
+            drops at a full buffer raise p; at least 0; BLUE 2002: L)
     """
 
     name: ClassVar[str] = "blue"
@@ -1071,8 +1074,8 @@ class Fred(Declared, role="queue"):
     """FRED
 
     Flow random early drop: RED that knows how many packets of each flow are queued. Every flow may have `min_q`
-    packets; one that has more than its share is dropped by RED's chance, and none may have more than max_q. A flow
-    that tries again and again to have more than that is kept at its share.
+    packets; one that has more than its share is dropped with RED's probability, and none may have more than max_q. A
+    flow that tries again and again to have more than that is kept at its share.
 
     Source: Lin & Morris 1997; DCN 2004, Sec. 2
 
@@ -1626,8 +1629,8 @@ class DualPi2(Declared, role="queue"):
         ramp: Above `step_thresh`, the probability of these marks rises to 1 over this delay; not with law =
             linux. (default: 400 us; at least 0 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: range, 400 µs)
         step_thresh_packets: Instead of by its delay, a packet of the L queue is marked if it leaves more than
-            this many packets behind there. (packets; default: its delay decides; at least 0 packets; Linux,
-            net/sched/sch_dualpi2.c)
+            this many packets behind there. (packets; default: the packet's delay decides; at least 0 packets;
+            Linux, net/sched/sch_dualpi2.c)
         min_qlen_step: A packet gets these marks only if it leaves more packets behind than this; with law =
             linux, only if it finds as many on arrival. (packets; default: 1; at least 0 packets; RFC 9332, App.
             A.1, Fig. 2: Th_len, 1; Linux: 0)
@@ -1689,8 +1692,8 @@ class L4sStep(Declared, role="queue"):
         step_thresh: A packet that has waited longer is marked. (default: 1 ms; at least 0 and at most 3600 s;
             Linux, net/sched/sch_dualpi2.c: 1 ms)
         step_thresh_packets: Instead of by its delay, a packet is marked if it leaves more than this many packets
-            behind. (packets; default: its delay decides; at least 0 packets; Linux, net/sched/sch_dualpi2.c; RFC
-            8257, Sec. 3.1: K)
+            behind. (packets; default: the packet's delay decides; at least 0 packets; Linux,
+            net/sched/sch_dualpi2.c; RFC 8257, Sec. 3.1: K)
         ect: Which packets are marked. (default: l4s_ect; RFC 9331, Sec. 5.1; any_ect: RFC 8257, Sec. 3.1)
         target: CoDel's target: the acceptable delay of a standing queue. (default: 5 ms; above 0 and at most 3600
             s; RFC 8289, Sec. 4.3: 5 ms)
@@ -1933,14 +1936,14 @@ class Wired(Declared):
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
         drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
             "5,8-10". (default: none; Sluicegate)
-        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark behind the queue, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
         late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
             none; Sluicegate)
         behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
-        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
-            CSV with time and rate. The discipline does not learn of these changes. (default: the rate is
-            constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace: A file with the link's rate over time: a Mahimahi or Pensieve trace, or CSV with time and rate. Its
+            path is relative to the scenario. The discipline does not learn of these changes. (default: the rate
+            is constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
             its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
         trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
@@ -2034,10 +2037,10 @@ class Hosts(Flows):
     """What groups of flows over TCP have.
 
     Attributes:
-        profile: Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not
-            given here. What only the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`,
-            `ns2_rules`, a `send_jitter`) brings those of profile ns2 along. (default: linux; ns2 if a key or
-            value needs the papers' hosts; hosts of today, unless a paper's are asked for)
+        profile: Whose hosts these are: Linux's of today, or those of a paper. The profile gives the values of
+            keys that are left out here. Without a profile, what only the papers' hosts have (`tahoe`, `vegas`,
+            `decbit`, `ut_lt`, `fixed`, `ns2_rules`, a `send_jitter`) implies ns2. (default: linux; ns2 if a key
+            or value needs the papers' hosts; hosts of today, unless a paper's are asked for)
         window: The receiver's advertised window; with profile linux the largest that it becomes (less with
             segments below 1152 B). (packets; default: as the profile says; at least 1 and at most 1000000000; RFC
             9293)
@@ -2062,14 +2065,14 @@ class Hosts(Flows):
             programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
             own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
-            hosts). (default: as the profile says; none of linux; RFC 3042)
+            hosts). (default: as the profile says; profile linux has none; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
             (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
-            (the papers' hosts). (default: as the profile says; none of linux, which ignores it (RFC 6633);
-            4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+            (the papers' hosts). (default: as the profile says; profile linux has none and ignores quenches (RFC
+            6633); 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
             with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
@@ -2080,11 +2083,11 @@ class Hosts(Flows):
             DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
-        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
-            lists where. Those of linux do not. (default: as the profile says; none of linux; ns-2, tcp.cc and
-            tcp-sink.cc)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; none of linux; Brakmo &
-            Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
+        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; a table in
+            crates/tcp/src/params.rs lists where. Linux's hosts never do. (default: as the profile says; profile
+            linux has none; ns-2, tcp.cc and tcp-sink.cc)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; profile linux has none;
+            Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2631,8 +2634,8 @@ class Shaper(Declared, role="shaper"):
             ms, at least 1514 B, as sluicegate tc deploys it; at least 1; tc-htb(8))
         position: Whether packets cross the shaper before the line or behind it. (default: behind in the forward
             direction of a two-way dumbbell (an access line's download), else before; Sluicegate)
-        buffer: The size of the line's own queue, that of its modem, which is Drop Tail. (packets; default: in the
-            opposite direction buffer of [network.reverse]; else the limit of [queue.drop_tail], else 1000
+        buffer: The size of the line's own queue, that of its modem, which is Drop Tail. (packets; default: the
+            buffer of [network.reverse], in the opposite direction; else the limit of [queue.drop_tail], else 1000
             packets; at least 1; Sluicegate)
     """
 
@@ -2648,15 +2651,15 @@ class Shaper(Declared, role="shaper"):
 
 @dataclass(frozen=True)
 class Reverse(Declared, role="reverse"):
-    """The opposite direction of a dumbbell, where it differs: all else is as forward.
+    """The opposite direction of a dumbbell; values left out are those of the forward direction.
 
     Attributes:
         rate: Rate of the opposite direction. (default: the mean rate of its own trace, else as forward; above 0
             bit/s; Sluicegate)
         delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
-        buffer: What the line holds in the opposite direction while its queue is Drop Tail: that of [queue], or
-            the modem's beside a shaper. (packets; default: the limit of [queue.drop_tail]; at least 1;
-            Sluicegate)
+        buffer: The limit of the opposite direction's Drop Tail queue. With a shaper that is the line's own queue,
+            else that of [queue]. Other disciplines ignore it. (packets; default: the limit of [queue.drop_tail];
+            at least 1; Sluicegate)
         framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
             of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
             (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
@@ -2677,14 +2680,14 @@ class Reverse(Declared, role="reverse"):
         reordering: Whether jitter lets packets overtake each other. (default: as forward; Linux, netem)
         drop: Packets to lose behind the queue, by their number in the order in which they reach the link, from 1:
             "5,8-10". (default: none; Sluicegate)
-        mark: Packets to mark there, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
+        mark: Packets to mark behind the queue, if they are ECN-capable: "5,8-10". (default: none; Sluicegate)
         late: Packets to delay, and by how much: "7:30 ms,9-11:5 ms". Later packets may overtake them. (default:
             none; Sluicegate)
         behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
-        trace: A file with the link's rate over time, relative to the scenario: a Mahimahi or Pensieve trace, or
-            CSV with time and rate. The discipline does not learn of these changes. (default: as forward;
-            Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace: A file with the link's rate over time: a Mahimahi or Pensieve trace, or CSV with time and rate. Its
+            path is relative to the scenario. The discipline does not learn of these changes. (default: as
+            forward; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: The time after which the trace repeats. (default: as forward; at least 0.001 s; Mahimahi)
         trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: as
             forward; above 0 bit/s; Sluicegate)
