@@ -137,8 +137,9 @@ def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, m
     assert all(half["queueing_delay_ns"] < 0.6 * plain["queueing_delay_ns"])
     assert done.summary["disciplines"][0]["not_moved"] == ["spare", "law", "loud"]
     page_ = done.html()
-    assert "Not moved, because they are not numbers, or take neither half nor twice: spare, law, loud." in page_
-    assert "round trip of 30 ms alone" in page_, "of a flood"
+    left = "Not moved, because they are not numbers, or accept neither half nor twice their default: spare, law, loud."
+    assert left in page_
+    assert "measured only at a round trip of 30 ms" in page_, "of a flood"
 
 
 def test_what_was_asked_for_is_moved_to_these_values_alone(

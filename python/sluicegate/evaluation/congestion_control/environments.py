@@ -22,8 +22,8 @@ def of_rate(id_: str, rate: str, lasts: float, words: str, least: float = 0.1) -
     window = max(10_000, 12 * packets(rate))
     return ControlScenario(
         id_, "3", f"One flow at {rate}",
-        f"One flow has a link of {rate} with a base round trip of {RTT}, {packets(rate)} packets, and buffers from "
-        f"{least} to 10 times as large. {words}",
+        f"One flow has a link of {rate} with a base round trip of {RTT}: a bandwidth-delay product of "
+        f"{packets(rate)} packets. Buffers are {least} to 10 times this product. {words}",
         lambda settings: {TESTED: flow(window=window)}, (*GOT, Number(LINKS, "loss_ratio")),
         network=Dumbbell(rate=rate, delay="1 ms"), link=Workload("", rate, 1, packets(rate), "60 ms", 1),
         points=buffers(rate, [each for each in (0.1, 0.3, 1, 3, 10) if each >= least]), axis="Buffer",

@@ -122,7 +122,10 @@ def envelope(
         check_writable(out, FILES)
     silent = [each.label for each in chosen if each.name not in PROMISES]
     if silent and promise is None:
-        what = "promises no delay, so that up to 400 ms count as kept; --promise (promise=) states one, such as"
+        what = (
+            "promises no delay, so a mean queueing delay of up to 400 ms is accepted; --promise (promise=) states one, "
+            "such as"
+        )
         warn([f'{label} {what} "20 ms" or "5 ms target"' for label in silent], ScenarioWarning)
     have = {choice.label: parameters(choice) for choice in chosen}
     asked = asked_for(move, have)

@@ -79,7 +79,8 @@ def _discipline(done: Regions, number: int, label: str) -> Section:
     measured = done.cells.filter(pl.col("flood_share").is_not_null())["rtt_ns"].unique().sort()
     trips = ", ".join(duration(trip / 1e9) for trip in measured)
     flood = (
-        f"A flood is UDP with {FLOOD} times the link's rate beside the TCP flows, with a round trip of {trips} alone."
+        f"A flood is UDP with {FLOOD} times the link's rate beside the TCP flows, measured only at a round trip of "
+        f"{trips}."
     )
     flows, trip = done.summary["moved"]
     title = f"What each parameter does to the region, {flows} flows, round trip {duration(trip / 1e9)}"
@@ -91,7 +92,10 @@ def _discipline(done: Regions, number: int, label: str) -> Section:
         words.append(RAISED)
     about = next(each for each in done.summary["disciplines"] if each["label"] == label)
     if left := about.get("not_moved"):
-        words.append(f"Not moved, because they are not numbers, or take neither half nor twice: {', '.join(left)}.")
+        words.append(
+            "Not moved, because they are not numbers, or accept neither half nor twice their default: "
+            f"{', '.join(left)}."
+        )
     return Section(f"maps-{number}", label, flood if trips else "", words=words, figure=charts.maps(done, label),
                    tables=[(title, table) for _, table in said])  # fmt: skip
 

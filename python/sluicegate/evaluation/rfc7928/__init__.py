@@ -52,7 +52,7 @@ SUITE = Suite(
         ("Short transfers (5.1.2)", "one of 10 to 100 packets", "20 of 50 packets for each initial window, at random "
          "times", "a single transfer would say little"),
         ("Web pages (7.2)", "50 objects of 1 kB at least", "50 objects of 1 to 100 kB, Pareto, 3.6 kB on average; the "
-         "next page after 1 s", "sizes of one length would hide bursts"),
+         "next page after 1 s", "objects of equal size would hide bursts"),
         ("Video (7.2), VoIP", "left to the tester", "30 frames a second of 5 kB on average, each a burst at "
          "50 Mbit/s; VoIP: 200 bytes every 20 ms", "common rates"),
         ("Targets (4.3.1)", "a range of input configurations", "targets of 5, 10, 20 and 40 ms, as times or as the "

@@ -54,7 +54,7 @@ SCENARIOS = (
     Scenario(
         "scalable", "3.3", "Scalable sender",
         "A Prague transfer, whose packets are marked for L4S, shares the link with a CUBIC transfer with ECN, under "
-        "disciplines that mark as far as they can. Prague's goodput over CUBIC's is 1 if the discipline couples "
+        "the disciplines, which mark if they can. Prague's goodput over CUBIC's is 1 if the discipline couples "
         "both.",
         lambda settings: {
             "CUBIC": transfers(algorithm="cubic", ecn=True),

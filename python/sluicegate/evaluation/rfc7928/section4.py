@@ -48,7 +48,7 @@ SCENARIOS = (
     ),
     Scenario(
         "ecn", "4.5", "Interaction with ECN",
-        "The transfers of Section 6.2 with ECN, under disciplines that mark as far as they can. Compared with "
+        "The transfers of Section 6.2 with ECN, under the disciplines, which mark if they can. Compared with "
         "round-trips, it shows what marks save hosts that halve their window for a mark as for a loss, and whether "
         "marks make shares more equal.",
         lambda settings: {name: transfers(ecn=True) for name in CATEGORIES},

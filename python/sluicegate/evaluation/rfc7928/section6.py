@@ -16,8 +16,8 @@ SAME = {f"{trip} ms": tuple((f"flows.{at}.rtt", f"{trip} ms") for at in (0, 1)) 
 SCENARIOS = (
     Scenario(
         "one-round-trip", "6.1", "One round trip for all",
-        "Two NewReno transfers with the same base round trip, 5 to 200 ms. A discipline is to keep its delay at each "
-        "of them, and to give both the same.",
+        "Two NewReno transfers with the same base round trip, 5 to 200 ms. A discipline should hold its delay at each "
+        "of these round trips, and give both transfers the same goodput.",
         lambda settings: {name: transfers() for name in ("first", "second")},
         (Number(LINKS, "jain"), Number("first", "delay_p99_ns"), Number(LINKS, "goodput_bps")),
         points=SAME,

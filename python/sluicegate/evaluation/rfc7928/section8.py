@@ -42,7 +42,7 @@ def congested(name: str, section: str, word: str, count: int, loss: str) -> Scen
     """A steady level of congestion."""
     return Scenario(
         name, section, f"{word} congestion",
-        f"{count} NewReno transfers without end, of which Drop Tail loses {loss} of all packets by the RFC's formula. "
+        f"{count} NewReno transfers without end: by the RFC's formula Drop Tail then drops {loss} of all packets. "
         "Delay, goodput and the synchronization of losses show how the discipline copes with this load.",
         lambda settings: {"NewReno": transfers(count)}, ALL, also=("goodput_p5_bps", "avoidance_s"),
     )  # fmt: skip
@@ -94,9 +94,9 @@ SCENARIOS = (
     congested("heavy", "8.2.4", "Heavy", HEAVY, "1 %"),
     Scenario(
         "varying-congestion", "8.2.5", "Varying congestion",
-        f"Phases of 20 s in which {MILD}, {MEDIUM} and {HEAVY} NewReno transfers send, mild, medium and heavy "
-        "congestion, follow one another. The courses over time show how soon the discipline finds the new level, and "
-        "whether it overshoots.",
+        f"Phases of 20 s alternate: in them {MILD}, {MEDIUM} and {HEAVY} NewReno transfers send (mild, medium and "
+        "heavy congestion). The courses over time show how soon the discipline finds the new level, and whether it "
+        "overshoots.",
         lambda settings: {"NewReno": transfers(HEAVY)},
         (*ALL, Number(TURNS.names[2], "delay_p99_ns")),
         phases=TURNS,

@@ -24,7 +24,8 @@ queue = Lines("udp_rate", (*QUEUE, SHARES), panel="queue", ticks=TICKS, xlabel=E
 
 @figure(16, "CHOKe against five UDP flows: throughput and loss", source="Sec. 5, Fig. 16", chart=throughput, five=five)
 def fig16(five: Runs) -> Iterator[Check]:
-    """Five UDP sources, each of which sends the rate that is named, against 32 TCP transfers; thresholds 30 and 60."""
+    """Five UDP sources, each of which sends at the rate on the horizontal axis, against 32 TCP transfers; thresholds 30
+    and 60."""
     at = five.at(queue=CHOKE)
     step = at.over("udp_rate", "udp_share").steps().lowest()
     yield claim(

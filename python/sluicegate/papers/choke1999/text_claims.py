@@ -102,7 +102,7 @@ def like_red(alone: Runs, single: Runs) -> Iterator[Check]:
         never = {}
         for name, words in ALIKE.items():
             never[name] = reference(
-                f"CHOKe behaves just like RED: where no packet can meet one of its flow, it {words} as RED does",
+                f"CHOKe behaves just like RED: where no packet can meet another of its flow, it {words} as RED does",
                 single.at(queue=choke)[name], like_one_run_of(single.at(queue=red)[name], least=0.005),
                 id=f"{name}-never-meeting",
             )  # fmt: skip
@@ -184,7 +184,7 @@ def synchronisation(together: Runs, beside_udp: Runs) -> Iterator[Check]:
     """32 TCP transfers without UDP that all start at once, as in the example of Section 3. Drawn: the sum of their
     windows in the run with seed {seed}. Measured: the variance of that sum over time, divided by the sum of the
     variances of the single windows, after the first quarter of the run. It is 1 for windows that are independent and
-    32 for windows that are synchronised; under 2 is a mean correlation under 1/31."""
+    32 for windows that are synchronised; a value under 2 means a mean correlation under 1/31."""
     tail = together.at(queue=DROP_TAIL)["ratio"]
     for queue in (CHOKE, CHOKE_LARGE):
         ratio = together.at(queue=queue)["ratio"]

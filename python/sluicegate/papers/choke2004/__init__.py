@@ -33,8 +33,8 @@ PAPER = Paper(
         '--set flows.1.rate="18.75 Mbit/s"',
     ),
     choices=(
-        Choice("min_th", "its value is missing in the text at hand, as all formulas are", "20 packets", "the least "
-               "number of flows, 8.08, with c = 125 packets/s and d = 100 ms leaves no other"),
+        Choice("min_th", "its value is missing in the text at hand, as all formulas are", "20 packets", "the paper's "
+               "least number of flows, 8.08, with c = 125 packets/s and d = 100 ms leaves no other value"),
         Choice("max_th and p_max", "missing", "520 packets and 0.5", "the slope of RED is all that matters below "
                "max_th; checks that rest on it are references, not claims"),
         Choice("w_q, buffer, windows, access links", "not stated", "0.002, 1000 packets, 100 packets, 100 Mbit/s",

@@ -205,13 +205,13 @@ def draw_steps(table: pl.DataFrame) -> Drawn:
 @figure("needed", "How many candidates for k unresponsive flows", label="Candidates", chart=steps, needed=needed,
         source="CHOKe 1999, Sec. 6; an extension of Sluicegate's")  # fmt: skip
 def candidates_needed(needed: Runs) -> Iterator[Check]:
-    """Left: the least m with which k like flows never take more than a given share, whatever they send, by the closed
+    """Left: the least m with which k equal flows never take more than a given share, whatever they send, by the closed
     curve (many TCP flows, a long queue), and for 25 % by the full model with 96 TCP flows. Right: the rate at which
     they take most, simulated beside 96 TCP flows."""
     growth = min(by_curve(k + 1) - by_curve(k) for k in range(1, 12))
     yield claim("the number of candidates must grow with the number of unresponsive flows",
                 number(growth, "candidates", "least step from k to k + 1 flows by the closed curve, k up to 12"),
-                within(1, None, "each flow takes one more"), id="grows")  # fmt: skip
+                within(1, None, "one more candidate for each further flow"), id="grows")  # fmt: skip
     words = {CURVE: "by the closed curve", FULL: f"by the full model with {CROWD} TCP flows"}
     points = networks(needed)
     for at, network, said in zip(each_point(needed), points, predictions(points, "refined"), strict=True):

@@ -148,7 +148,7 @@ def fig5(many: Runs) -> Iterator[Check]:
     queue, flow = many.over("N", "b"), many.over("N", "tcp_flow")
     more = (queue.at(64) - queue.at(12)).as_("queue with 64 flows less that with 12")
     yield claim("the queue increases with N", more, above(0))
-    less = (flow.at(12) - flow.at(64)).as_("throughput of a flow of 12 less that of one of 64")
+    less = (flow.at(12) - flow.at(64)).as_("throughput of a TCP flow with N = 12 less that with N = 64")
     yield claim("the throughput of a TCP flow decreases with N", less, above(0))
     yield share_matches(many, "N", "simulation and model match very well")
     yield from queue_matches(many, "N")

@@ -48,7 +48,7 @@ def fig7(vegas: Runs, newreno: Runs, alphas: Runs) -> Iterator[Check]:
     ):  # fmt: skip
         yield reference(
             f"simulation and full model match, with {words}: the queue", off(vegas, "x0", "b", model), MATCH,
-            id=f"queue-{model}", evidence=rest, because="The flows send less than α/τ at the measured τ, by most at "
+            id=f"queue-{model}", evidence=rest, because="The flows send less than α/τ at the measured τ, most so at "
             f"10c, where losses keep their windows below what Vegas would have; {why}",
         )  # fmt: skip
     yield rest

@@ -46,7 +46,7 @@ def cycles(at: Runs) -> tuple[Quantity, Quantity]:
     falls = (off & ~off.shift(1)).sum() * 60 / at.settings.measured_s
     parts = rows.group_by("seed", maintain_order=True).agg(falls=falls, part=off.mean() * 100)
     part = at.quantity(parts, "part", "% of the time", "time that the average is below min_th")
-    told = f"how often the average falls below min_th, where it is {part.mean:.1f} % of the time"
+    told = f"how often the average falls below min_th; it is below min_th {part.mean:.1f} % of the time"
     return at.quantity(parts, "falls", "times a minute", told), part
 
 

@@ -77,7 +77,7 @@ def panel(axes: Axes, title: str, lines: dict[str, pl.DataFrame], label: str, ti
 @figure("kinds", "Several UDP flows, Front and Back CHOKe", label="Section VI, variants", source="Sec. VI",
         after=9, chart=over_rate, several=several, ends=ends, back=back, load=load)  # fmt: skip
 def kinds(several: Runs, ends: Runs, back: Runs, load: Runs) -> Iterator[Check]:
-    """32 NewReno transfers on 1 Mbit/s. Left: several like UDP flows and one candidate; lines: the full model with
+    """32 NewReno transfers on 1 Mbit/s. Left: several equal UDP flows and one candidate; lines: the full model with
     timeouts and RED's gaps. Right: an arrival is compared with the packet at the head or at the tail. TCP spaced: its
     packets leave at 1 Mbit/s; UDP jittered: with random gaps."""
     one = load.at(x0=10.0)["share"]

@@ -37,7 +37,7 @@ PAPER = Paper(
     choices=(
         Choice("Length of runs", "120 minutes, of which 90 are measured", "the paper's, in runs that are kept with "
                "Sluicegate, where the page says “full length”; 2 minutes, of which 1.5 are measured, in the short runs "
-               "beside", "full length takes hours, the short runs some minutes on two cores; --full runs the "
+               "beside them", "full length takes hours, the short runs some minutes on two cores; --full runs the "
                "paper's length anew. The link, the users and the loads are the paper's in both. In short runs the "
                "longest responses do not end, so that congestion is milder"),
         Choice("Loads", "a population of users that makes 90, 98 or 105 Mbit/s on an uncongested link, over 90 "
@@ -94,7 +94,7 @@ PAPER = Paper(
         Choice("General TCP", "vectors of an Internet2 link", "drawn connections with 46 kB for each exchange, as "
                "Table 2's throughput and exchanges give, 105.3 and 91.2 Mbit/s; the largest has 1 GB, about what a "
                "window of 16 KB carries in two hours", "the vectors are data of others. Loss under overload depends on "
-               "the largest, because few of them carry what does not fit: with 20 MB, 400 MB and 1 GB at most Drop "
-               "Tail loses 19, 5.3 and 3.9 % in trial runs (Table 2: 3.7 %)"),
+               "the largest, because a few of these carry the load that the link cannot: with 20 MB, 400 MB and 1 GB "
+               "at most Drop Tail loses 19, 5.3 and 3.9 % in trial runs (Table 2: 3.7 %)"),
     ),
 )  # fmt: skip

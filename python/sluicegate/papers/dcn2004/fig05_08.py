@@ -36,7 +36,7 @@ def fig6(runs: Runs) -> Iterator[Check]:
     for load in CONGESTED:
         more = growth(runs, PI_ECN, load) - growth(runs, PI, load) * 0.5
         yield claim("performance degrades rapidly above 90 %; with ECN it is only modestly worse", more.as_(
-                    f"{more.label}, less half of the growth without"), below(0), id="degradation")  # fmt: skip
+                    f"{more.label}, less half of the growth without ECN"), below(0), id="degradation")  # fmt: skip
 
 
 @figure(7, "AFD: response times", source="Sec. 5.1, Fig. 7", runs=of_afd,

@@ -64,7 +64,7 @@ def series(runs: Runs, shares: Runs) -> Iterator[Check]:
         for load in LOADS:
             at = shares.at(load=load, scheme=scheme)
             least = q_ref / 2 if load in CONGESTED else None
-            why = f"half of q_ref, {q_ref} packets, and twice that; with spare capacity the queue may be shorter"
+            why = f"half and twice q_ref, which is {q_ref} packets; with spare capacity the queue may be shorter"
             yield reference("the controller holds the queue near q_ref", at["queue"], within(least, 2 * q_ref, why),
                             id="queue")  # fmt: skip
             if load in CONGESTED:

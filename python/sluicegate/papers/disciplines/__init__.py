@@ -27,8 +27,9 @@ PAPER = Paper(
     choices=(
         Choice("Hosts", "ns-2's and FreeBSD 4.5's", "Linux's Reno in scenarios 1 to 3, from which the study of DCN "
                "takes its unresponsive flow; FreeBSD 4.5's in the rest of that study, as in DCN 2004", "which "
-               "discipline to use is a question for today's hosts, what a paper leaves open one for its own. Where a "
-               "statement on the choice of a discipline depends on the hosts, ns-2's stand beside Linux's"),
+               "discipline to use is a question about today's hosts; what a paper leaves open is one about the paper's "
+               "hosts. Where a statement on the choice of a discipline depends on the hosts, ns-2's stand beside "
+               "Linux's"),
         Choice("DCN: threshold, clearing interval", "no values", "10 packets, 0.5 s", "chosen here [D]; varied above"),
         Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "from the flows in HB with a gain of 2/9, "
                "6.25 ms; at least 0.1 packets, and at most the largest pktcount while a queue stands", "AFD's ratio "

@@ -246,7 +246,7 @@ def ends(runs: Runs, each: Varied, column: str, unit: str) -> list[str]:
 
 @figure("classification", ", ".join(each.name for each in CLASSIFICATION), label="How flows are classified", after=11,
         source="Sec. 3.1", runs=alone, chart=grid(CLASSIFICATION, (HB, HB_SHORT, SHORT_HIT, QUEUE, LOSS), {
-            "The threshold decides who is watched more than who is hit. Share of HB's flows that are short":
+            "The threshold changes which flows are watched, less so which are hit. Share of HB's flows that are short":
                 ("threshold", "hb_short", "%"),
             "But a watched flow loses only what is above p_ref. Share of short transfers that lose a packet":
                 ("threshold", "short_hit", "%"),

@@ -136,8 +136,9 @@ def one_unresponsive_flow(runs: Runs, authors: Runs) -> Iterator[Check]:
             within(
                 low,
                 2 * FAIR - margin,
-                f"a 33rd less one packet of the {sent:.0f} that the link sends, for shares are whole packets, and "
-                f"twice a 33rd, both moved down by the 95 % interval over {seeds} seeds ({margin:.2g})",
+                f"at least a 33rd less one packet of the {sent:.0f} that the link sends (a share is a whole number of "
+                f"packets), at most twice a 33rd; both moved down by the 95 % interval over {seeds} seeds "
+                f"({margin:.2g})",
             ),
             source=source,
             id=f"{name}-held",

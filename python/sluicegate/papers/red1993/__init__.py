@@ -53,9 +53,9 @@ PAPER = Paper(
         Choice("Rate of the access links", "not in the text", "100 Mbit/s", "above the congested link's, so that "
                "windows arrive in bursts; the variants show that it hardly matters"),
         Choice("Idle decay", "“a typical transmission time of a small packet”", "that of 500 bytes", "see the manual"),
-        Choice("Slow changes of the average", "“fairly slowly compared to” the queue, no measure", "how far the "
-               "average moves from arrival to arrival over how far the queue does", "1 for an average that is "
-               "the queue itself"),
+        Choice("Slow changes of the average", "“fairly slowly compared to” the queue, no measure", "the distance "
+               "that the average moves from arrival to arrival, divided by the distance that the queue moves", "1 for "
+               "an average that is the queue itself"),
         Choice("Delays of Fig. 6", "lost with the drawing; a window of 240 packets, roughly delay times bandwidth",
                "42 ms there and back, 40 of them on the congested link", "236 packets; 43 ms (241) is among "
                "the variants"),
@@ -110,7 +110,8 @@ PAPER = Paper(
         Choice("Misbehaving users", "Zhang's 1989 thesis: roughly 75 % more throughput; neither network nor "
                "misbehaviour is described", "five hosts without congestion control (a fixed window) beside five of "
                "4.3-Tahoe on a line of 20 ms with a buffer of 60 packets; windows from 8 to 48 packets", "the number "
-               "depends on the window, so that the paper's is set between those of neighbouring windows"),
+               "depends on the window, so the check is whether the paper's lies between those of neighbouring "
+               "windows"),
         Choice("Luck", "each mark falls on connection i with probability p_i", "Poisson sources with fixed parts of a "
                "load of 1.02 at a RED gateway; windows of time with about 100 drops", "the assumption, made true in "
                "simulation"),

@@ -152,12 +152,12 @@ def is_eq_1(runs: Runs, suffix: str = "", where: str | None = None) -> Iterator[
                 within(0, 0, "none"), source="Secs. III and VIII", id="all-dropped")  # fmt: skip
     stretches, most, greatest = at("crossings").total(), at("allowed").greatest(), at("greatest").greatest()
     lag = at("lag").greatest().as_(
-        f"greatest difference in {stretches.mean:.0f} stretches above max_th of all seeds; the filter allows up to "
+        f"greatest difference in {stretches.mean:.0f} stretches above max_th of all seeds; eq. (1) gives up to "
         f"{most.mean:.2f}, the greatest average is {greatest.mean:.2f}"
     )  # fmt: skip
     yield claim(
-        "the average does not significantly exceed max_th: from where it first reaches max_th it is what the filter "
-        "allows while every arrival is dropped and the queue only drains",
+        "the average does not significantly exceed max_th: from where it first reaches max_th it takes the course "
+        "that eq. (1) gives if every arrival is dropped and the queue only drains",
         lag, source="Secs. III and IV", id="filter",
         bound=within(None, ROUNDING, "0, give or take a millionth: computed from the average and the queue at the "
                      "first arrival, the departures and eq. (1), not from the run's queue afterwards"),

@@ -72,7 +72,9 @@ staggered = Study(
     measure=MEASURES | average.measures() | {
         "not_above_40": percent(LINK.fold("queue_packets_max", lambda longest: float(longest[0] <= MOST_QUEUED)),
                                 f"runs whose longest queue is at most {MOST_QUEUED} packets"),
-        "slope": each_run(slope, losses=("transfers", "per_second")).as_("drops per second for each connection more"),
+        "slope": each_run(slope, losses=("transfers", "per_second")).as_(
+            "drops per second for each additional connection"
+        ),
     },
 )  # fmt: skip
 longer = Study(
@@ -103,7 +105,9 @@ CHOICES = (
     Variant("round trips of 6, 10, 15 and 20 ms", (*_delays(1, 3, 6, 8), ("flows.2.access_delay", "5.5 ms"))),
     Variant("access links of 45 Mbit/s", (("network.access_rate", "45 Mbit/s"),)),
     Variant("access links of 1 Gbit/s", (("network.access_rate", "1 Gbit/s"),)),
-    Variant("a random time over each packet", tuple((f"flows.{node}.send_jitter", "0.178 ms") for node in range(4))),
+    Variant(
+        "a random time to prepare each packet", tuple((f"flows.{node}.send_jitter", "0.178 ms") for node in range(4))
+    ),
     Variant("gaps as Fig. 2 prints them", (("queue.law", "figure2"),)),
     Variant("gaps as Fig. 17 prints them", (("queue.law", "figure17"),)),
     Variant("idle decay for packets of 1000 bytes", (("queue.s", "178 us"),)),

@@ -351,7 +351,9 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
                     bound=within(LUCK, 1, f"Pearson's χ²: a true law gives less than {LUCK} once in "
                                  f"{1 / LUCK:.0f} times"), id="gaps")  # fmt: skip
     swapped = [chance(seen[each], other.gaps) for each in LAWS for other in LAWS if not alike(each, other)]
-    apart = number(max(swapped), label=f"the greatest chance of {len(swapped)} pairs, marks of one and law of another")
+    apart = number(
+        max(swapped), label="greatest chance that one method's gaps would fit another's law as badly or worse, "
+        f"{len(swapped)} pairs")  # fmt: skip
     yield exact("the laws are different ones; Sec. VII's and Fig. 17's are alike from mark to mark", apart,
                 within(None, LUCK, f"{LUCK}, below which a law is rejected"), source="Sec. VII, Figs. 2 and 17",
                 id="gaps-told-apart")  # fmt: skip

@@ -133,13 +133,13 @@ def fig16(luck: Runs) -> Iterator[Check]:
 
     lines = pl.concat(curves(c) for c in MULTIPLES)
     chance, bound, tight = (lines[name].to_numpy() for name in ("binomial", "bound", "first_bound"))
-    over = number(np.maximum(chance - bound, chance - tight).max(), label="greatest of the chance less either bound, p "
-                  "in steps of 0.005")  # fmt: skip
+    over = number(np.maximum(chance - bound, chance - tight).max(), label="greatest excess of the chance over either "
+                  "bound, p in steps of 0.005")  # fmt: skip
     yield exact("Prob(S ≥ c p n) ≤ exp(−2n(c−1)²p²): against the binomial law, exactly, for n = 100, c = 2 and 4", over,
                 within(None, 1e-12, "a chance may not exceed its bound, give or take rounding"),
                 id="bound")  # fmt: skip
     yield exact("the first bound of eq. (4) is at most the second", source="Appendix, eq. (4)", id="tight-bound",
-                measured=number((tight - bound).max(), label="greatest of the first bound less the second"),
+                measured=number((tight - bound).max(), label="greatest excess of the first bound over the second"),
                 bound=within(None, 1e-12, "the theorem, give or take rounding"))  # fmt: skip
     windows, ratios, far = windows_of_drops(luck.rows("flow_series")), [], []
     for flow, c in TESTED:

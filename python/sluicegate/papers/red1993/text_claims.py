@@ -297,7 +297,9 @@ def misbehaving(users: Runs) -> Iterator[Check]:
         roughly = "misbehaving users have roughly 75 % higher throughput"
         means = [each.mean for each in gains]
         told = ", ".join(f"{x}: {gain:.0f} %" for x, gain in zip(gains.x, means, strict=True))
-        outside = number(missed(means, 75), "percentage points", "outside of all pairs of neighbouring windows")
+        outside = number(
+            missed(means, 75), "percentage points", "how far 75 % lies outside of every pair of neighbouring windows"
+        )
         lies_between = reference(
             f"{roughly}: that lies between the gains of two neighbouring windows", outside.as_(where=more.where),
             within(None, 0.0, "between, ends included"), id="75-between",
