@@ -27,11 +27,11 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | above max_th every arrival is dropped | it is compared first, and a match drops two | so in the kernel |
-//! | avg ≥ max_th here, "greater than" in the text | qavg > max_th, and drawing only at qavg > min_th | so in the kernel |
+//! | "greater than" max_th; `choke` takes avg ≥ max_th | qavg > max_th, and drawing only at qavg > min_th | so in the kernel |
 //! | a random packet | uniform over slots, holes included; after three holes the head | so in the kernel; the head, and what stands behind holes, is drawn too often |
 //! | RED's real-valued average and probability | whole numbers: W a power of two, the height above min_th cut to whole packets, one random number for each mark | so in the kernel, after RED 1993, Fig. 17. Just above min_th the height is 0 and nothing is marked |
 //! | (1 − w_q)^m in an idle period | the table and its linear start | so in the kernel. `tc` fills the table in ticks of 64 ns, the kernel reads it in µs: the average decays 15.6 times more slowly than either means |
-//! | nothing on ECN | `ecn`: marks above max_th too; a match is always dropped | so in the kernel; `tc` offers no `harddrop` here. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then: matches hold a few large flows that ignore marks, not many small ones |
+//! | nothing on ECN | `ecn`: marks above max_th too; a match is always dropped | so in the kernel; `tc` offers no `harddrop` here. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then: matches limit a few large flows that ignore marks, but not many small ones |
 //! | the kernel's ring can run its tail into its head when victims die faster than packets leave, and then takes the queue for empty | the holes are closed instead | a queue that forgets its packets is an error, not a behaviour; it needs as many holes as the ring has slots to spare |
 //! | `tc` refuses max above limit, and bursts for which C's arithmetic finds no W; C's shifts overflow where Scell_log exceeds 23, for the defaults below about 14 kbit/s | max above limit is accepted, as in the kernel; the other bursts are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
 //! | flows are told apart by protocol, addresses and ports; in older kernels also by filters | by the flow key | what a simulation knows |

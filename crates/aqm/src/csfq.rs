@@ -23,7 +23,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the text of 1998 was not at hand | the rule is that of CHOKe 1999, Sec. 1, and of memory | K = 100 ms, K_α = 200 ms for averages and windows, and 1 % are remembered |
-//! | nothing on a flow's first packet | r = l/K | what the average gives to a packet after a flow at rest for no time |
+//! | nothing on a flow's first packet | r = l/K | the value of the average for r = 0 and T → 0 |
 //! | T = 0 | the limit, r + l/K | packets may arrive at the same time |
 //! | uncongested, α is the largest label of the last window, and still drops what exceeds it | nothing is dropped while uncongested | so that a flow that speeds up on a link with room is not dropped. α is taken up when congestion begins |
 //! | nothing on a window without packets | α is at least the label of the packet that ends the window | else the first packet after a pause would leave α = 0, which drops everything |

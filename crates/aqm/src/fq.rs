@@ -15,14 +15,14 @@
 //!     else:  i to the end of the round, and on with the next
 //! ```
 //!
-//! A flow costs memory only while it has packets: there are never more flows than the buffer holds packets, and one. They
+//! A flow costs memory only while it has packets: there is at most one flow more than the buffer holds packets. Flows
 //! are found by a keyed hash of the flow, exactly: two flows never share a queue.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | bit-by-bit round robin, emulated by finishing times (1989; CHOKe 1999, Sec. 1) | deficit round robin | the same shares of bytes, in constant time for a packet where the quantum is at least the longest packet; a flow may be ahead of the emulation by a quantum and a packet |
 //! | a packet that arrives to a full buffer takes the place of the last one of the longest queue (1989, as remembered) | so: `drop` = tail; the arrival joins its queue first and may itself be that packet. `drop` = head takes the first one | ns-2's `drr.cc` drops at the head; Linux's SFQ and FQ-CoDel know both |
-//! | the longest queue: by bytes or packets is left open | by bytes; of several longest, the one that changed last | so in ns-2's `drr.cc`, by bytes, where the first of several in the round loses |
+//! | the longest queue: by bytes or packets is left open | by bytes; of several longest, the one that changed last | by bytes as in ns-2's `drr.cc`; there the first of several in the round loses |
 //! | ns-2's `drr.cc` has `buckets_` hashed queues, keyed by source address, and `blimit_` bytes | one queue for each flow, `limit` in packets or bytes | the paper's; `sfq` here has hashed queues |
 //! | a flow that becomes idle loses its deficit (1995) | so; one that loses its last packet to a drop leaves the round at once too | the deficit as in ns-2. There a flow that loses its last packet to a drop keeps its turn, so that its next packet may get no new quantum; here it joins the round as a new flow, which gets one at its turn |
 //! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, the time is not |

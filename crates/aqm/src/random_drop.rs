@@ -11,7 +11,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | the gateway "randomly chooses a packet from the gateway queue to drop" | the arrival is not in the draw: it is always admitted | the text draws from the queue; descriptions that count the arrival in change a draw from n to one from n + 1 |
+//! | the gateway "randomly chooses a packet from the gateway queue to drop" | the arrival is not in the draw: it is always admitted | the text draws from the queue; descriptions that include the arrival draw from n + 1 packets instead of n |
 //! | nothing on a limit in bytes | packets are drawn until there is room; an arrival larger than the limit is itself refused with reason `forced`, and nobody is drawn for it | the same rule for packets of any length |
 //! | nothing on the packet in transmission | it is not in the queue: it neither counts towards the limit nor can be drawn | so in ns-2 and Linux |
 //! | nothing on how a packet leaves the middle of a queue | its slot is emptied and skipped later; draws are uniform over the packets still queued | constant cost per packet |

@@ -2,7 +2,7 @@
 
 Three approximations: congestion drops come before the comparison, (11) to (14); comparisons never hit TCP, h_1 = 0 and
 p_1 = r, which gives (16) by Little's law; b is large, so that (1 − 1/b)^b ≈ 1/e, (17). All three leave one curve that
-no parameter enters. It is derived here for k like unresponsive flows and m candidates: eq. (14) becomes
+no parameter enters. It is derived here for k identical unresponsive flows and m candidates: eq. (14) becomes
 
     (1 − φ)^m − mφ = (1 − φ)^m·e^−X,   X = m·x_0(1 − r)·τ/b      (φ = b_0/b of one flow; κ → m for large b)
 
