@@ -1,8 +1,8 @@
 """What every object of the generated classes does: its values as a table of a scenario, checked when it is made.
 
 The core alone knows what is right. It is asked about each object in a small scenario that holds nothing else; a value
-that depends on a link's rate is an error only if it is one both at a slow and at a fast link. Names of other parts of a
-scenario (links, files) are checked only in the scenario that has these parts.
+whose bounds depend on a link's rate is refused only if it is wrong both on a slow and on a fast link. Names of other
+parts of a scenario (links, files) are checked only in the scenario that has these parts.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 //! every arrival is dropped or marked with `p`. Neither the length of the queue nor an average of it matters.
 //!
 //! ```text
-//! when a full buffer drops a packet, or (with `level`) finds more than that in the queue:
+//! when a full buffer drops an arrival, or (with `level`) an arrival finds more than `level` in the queue:
 //!     if now − last_update > freeze_time:   p ← p + d1;  last_update ← now     (Feng, Kandlur, Saha & Shin 1999; ToN 2002)
 //! when the link is idle:
 //!     if now − last_update > freeze_time:   p ← p − d2;  last_update ← now

@@ -20,7 +20,8 @@
 //!         COBALT drops its first packet, and it is not the last?  the next one (ingress: the drop is charged, and on)
 //!     time_next ← time_next + adjusted_len/bandwidth;   deficit ← deficit − adjusted_len
 //! quantum:   bandwidth of the tin/4096, 300 to 1514 bytes, over the bulk flows of the flow's busier host
-//! COBALT:    sojourn > target, 4 mtu/bandwidth (ingress: and 2 for each bulk flow)?  late; when it becomes so, drop_next ← now + interval/√count
+//! COBALT:    sojourn > target and > 4 mtu/bandwidth (ingress: and > 2 mtu/bandwidth for each bulk flow)?  late
+//!     becomes late:  drop_next ← now + interval/√count
 //!     count > 0 and now ≥ drop_next, late:  mark or drop, count ← count + 1, drop_next ← drop_next + interval/√count
 //!                              not late:  count ← count − 1, drop_next alike, until it lies ahead
 //!     with probability p_drop:  drop

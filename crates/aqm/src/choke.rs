@@ -16,7 +16,7 @@
 //!
 //! With one candidate, the default, this is Sec. 3; with m − 1 it is Sec. 5's "drop m". Not in the report: `draw` = front compares
 //! with the first packets of the queue, back with the last ones; geometric (gCHOKe) draws one more after each match, until one
-//! does not match or `candidates` do; `regions` = k makes it 2·i candidates in the i-th k-th of [min_th, max_th).
+//! does not match or `candidates` do; `regions` = k makes it 2·i candidates in the i-th of k equal parts of [min_th, max_th).
 //!
 //! A victim is not unlinked. Where the report sets a bit in its header, here its slot becomes a hole, which is skipped when it
 //! reaches the head; to everything else (queue length, bytes, limit, average, draws, probes) it is gone at once.

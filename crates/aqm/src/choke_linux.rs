@@ -27,7 +27,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | above max_th every arrival is dropped | it is compared first, and a match drops two | so in the kernel |
-//! | avg ≥ max_th here, "greater than" in the text | qavg > max_th, and drawing only at qavg > min_th | so in the kernel |
+//! | "greater than" max_th; `choke` takes avg ≥ max_th | qavg > max_th, and drawing only at qavg > min_th | so in the kernel |
 //! | a random packet | uniform over slots, holes included; after three holes the head | so in the kernel; the head, and what stands behind holes, is drawn too often |
 //! | RED's real-valued average and probability | whole numbers: W a power of two, the height above min_th cut to whole packets, one random number for each mark | so in the kernel, after RED 1993, Fig. 17. Just above min_th the height is 0 and nothing is marked |
 //! | (1 − w_q)^m in an idle period | the table and its linear start | so in the kernel. `tc` fills the table in ticks of 64 ns, the kernel reads it in µs: the average decays 15.6 times more slowly than `tc` and the kernel intend |

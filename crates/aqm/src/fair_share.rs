@@ -15,8 +15,8 @@
 //! It is stable if 0 < a' < b' and a' + b' < 4; a' = b' − b'²/4 makes both roots 1 − b'/2: critical damping. [`Gains::of`] takes
 //! b' as `gain`: the fraction of a sudden error that is gone one update later. At 2/9 the ratio of the gains is a/b = 17/18,
 //! AFD's 1.7/1.8; the loop is stable up to 9.3 times the G that it was made for, and its phase margin is 69°. Half of an error
-//! that has stood for two updates is gone after 14 more; of a burst, after 3, and the queue then falls short of its target by
-//! 15 % of the burst, as with any sum of sums.
+//! that has stood for two updates is gone after 14 more. Half of a burst is gone after 3, and the queue then falls short of its
+//! target by 15 % of the burst, as with any sum of sums.
 //!
 //! TCP makes the loop faster below the frequency of its round trips, because windows shrink with the drops that the share
 //! causes: at a drop probability p by a factor 1 + (1 − p)/(2p) at most, 5.5 at 10 %, and more than the margin below 5.7 %. There

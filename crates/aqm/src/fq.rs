@@ -15,7 +15,7 @@
 //!     else:  i to the end of the round, and on with the next
 //! ```
 //!
-//! A flow costs memory only while it has packets: there are never more flows than the buffer holds packets, and one. They
+//! A flow costs memory only while it has packets: there is at most one flow more than the buffer holds packets. Flows
 //! are found by a keyed hash of the flow, exactly: two flows never share a queue.
 //!
 //! | what the paper says | what we do | why |

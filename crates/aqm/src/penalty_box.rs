@@ -15,7 +15,7 @@
 //!     i is the flow with the largest part of the drops;  x ← that part·λ
 //!     tcp_friendly:       x > 1.2·1.22·B/(R·√p)                                        → into the box
 //!     unresponsive:       p > 2·p' and x > 0.8·x'  for the least p' of i in the last 10 reports, and
-//!                         in a later report p and x are not below 0.98 of that         → into the box
+//!                         in a later report both are at least 0.98 of this p and x     → into the box
 //!     disproportionate:   x > ln(3n)/n·λ  and  x·√p > c                                → into the box
 //!     begin a new history
 //! ```

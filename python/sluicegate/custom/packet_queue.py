@@ -1,4 +1,4 @@
-"""A queue of packets for disciplines in Python, which draws as that of the disciplines in Rust does."""
+"""A queue of packets for disciplines in Python. It draws packets at random as CHOKe's queue in Rust does."""
 
 from __future__ import annotations
 

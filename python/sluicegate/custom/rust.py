@@ -5,8 +5,8 @@
     quinn:cubic            other people's transports, of `crates/adapters`: see `ADAPTED`
 
 `program` writes a small Cargo project around the files, which depends on the crates of the checkout, and builds it in a
-folder of the user's cache. The program is `Own` of `crates/lab`: it gets a scenario on standard input, and writes the
-results to standard output. It is built once, and found again by the digests of the files and of the crates.
+folder of the user's cache. It runs `Own` of `crates/lab`, which reads a scenario from standard input and writes the
+results to standard output. The program is built once, and found again by the digests of the files and of the crates.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Only what leaves by an interface can be queued there. The upload leaves by the interface to the network (`wan`). The
 download has crossed the slow link already. It is held back behind that link, where it leaves towards the home (`lan`),
-or, without such an interface, in an `ifb` device through which all passes that comes in by `wan`.
+or, without such an interface, in an `ifb` device through which everything that comes in by `wan` passes.
 """
 
 from __future__ import annotations

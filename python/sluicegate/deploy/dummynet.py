@@ -1,6 +1,6 @@
 """Lines for FreeBSD: `dnctl` commands for dummynet, and the `ipfw` rule that leads traffic into it.
 
-The words and their bounds are those of ipfw(8) of FreeBSD 14; on older releases `ipfw pipe` stands for `dnctl pipe`.
+The words and their bounds are those of ipfw(8) of FreeBSD 14; older releases have `ipfw pipe` instead of `dnctl pipe`.
 No parser of them exists outside FreeBSD, so that nothing checks these lines.
 """
 

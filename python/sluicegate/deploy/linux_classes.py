@@ -1,7 +1,7 @@
 """Lines for queues with classes: prio and drr, a discipline in each class, and the filters that choose it.
 
 A scenario's `class` is a DSCP here: a filter matches the six bits in IPv4 and in IPv6. What no filter takes goes to the
-last class, as in the simulator. The bytes of a filter's length are those of the frame, with its Ethernet header.
+last class, as in the simulator. A filter by length counts the frame, with its Ethernet header.
 """
 
 from __future__ import annotations

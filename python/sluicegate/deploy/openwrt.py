@@ -1,4 +1,4 @@
-"""OpenWrt's package sqm-scripts: of Linux's disciplines those that it has scripts for."""
+"""The disciplines of Linux for which OpenWrt's package sqm-scripts has scripts."""
 
 from __future__ import annotations
 

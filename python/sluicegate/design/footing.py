@@ -1,7 +1,7 @@
 """One buffer and one target for all disciplines, so that a comparison compares their rules.
 
 The target is a length of the queue. Thresholds stand around it: min_th at two thirds, max_th at four thirds; PI's gains
-are those of the link. CoDel, PIE, CAKE and their kin keep the targets of their RFCs, which are to need no setting.
+are those of the link. CoDel, PIE, CAKE and their kin keep the targets of their RFCs, which are meant to need no tuning.
 """
 
 from __future__ import annotations

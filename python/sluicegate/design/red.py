@@ -1,8 +1,8 @@
 """Parameters for RED, each with the rule of the paper that it follows (Floyd & Jacobson 1993, Secs. V to VIII).
 
-The paper leaves the best average queue open (Sec. VI-C): who designs says what it shall be, as a delay target, or takes
-the paper's least thresholds. Three things decide whether the queue is then there, midway between the
-thresholds; below, C is the rate in packets, R the round trip without queues, d the delay midway, n the flows.
+The paper leaves the best average queue open (Sec. VI-C): the user states it as a delay target, or takes the paper's
+least thresholds. Three things decide whether the average queue then stays midway between the thresholds; below, C is
+the rate in packets, R the round trip without queues, d the delay midway, n the flows.
 
 - max_p. n flows fill C(R + d) packets with windows of W = C(R + d)/n. A window that grows by a packet in each round
   trip and is halved at a loss rises from 2/3 to 4/3 of its mean W, in 2W/3 + 1 round trips: one loss in W(2W + 3)/3

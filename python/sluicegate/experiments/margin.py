@@ -4,7 +4,7 @@ Both directions get a shaper with a part of the line's rate, in front of what th
 for the largest part at which the modem delays 99 % of its packets by little. A shaper for the download stands behind
 the slow link: what comes in at once has waited there already, and only senders that slow down keep that queue short.
 
-The rate in a file is an estimate: speed tests of an hour and of the evening differ. So shapers get `access.MARGIN` less
+The rate in a file is an estimate: speed tests at different hours differ. So shapers get `access.MARGIN` less
 than the largest part, the margin that `tc` takes by default, and a line that is slower by as much keeps its queue
 short.
 """

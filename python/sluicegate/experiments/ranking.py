@@ -1,12 +1,12 @@
-"""The order of disciplines by goals: levels, each of what is as good as the best of those that are left.
+"""The order of disciplines by goals: levels, each of disciplines as good as the best of the remaining ones.
 
 Disciplines that miss the fewest goals come first, and among these, those with the fewest goals that the intervals leave
 undecided. Among equals the goals decide one after another. Among those that keep all goals only goals of `least` and
 `most` still decide: a bound that was asked for is kept, so these disciplines are tied in it. One discipline is better
 than another in a goal when the paired interval tells them apart and the means differ by more than the tolerance. "As
-good as" is not transitive (10 and 10.4 ms, 10.4 and 10.8 ms), so a goal divides into levels from the best on: those
-that no other beats, then the same among the rest, with the tolerance of their own best value. Of one level the next
-goal decides.
+good as" is not transitive (10 and 10.4 ms, 10.4 and 10.8 ms), so a goal divides disciplines into levels: first
+those that no other beats, then the same among the rest, with the tolerance of their own best value. Within a level the
+next goal decides.
 
 Whoever is better with certainty (every paired interval says so) is never behind: such intervals are transitive, so what
 puts the better one into a later level puts the other there too.

@@ -1,4 +1,4 @@
-"""Buffers and targets for disciplines without defaults for every link, chosen for the link of each queue."""
+"""Buffers and targets, chosen for the link of each queue, for disciplines whose defaults do not fit every link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which congestion control a sender has, and whether the receiver's window holds it: from what it had in flight.
+"""Which congestion control a sender has, and whether the receiver's window limits it: from what it had in flight.
 
 A name is told by a signature: by what part the window shrinks at a loss or mark (Reno keeps 0.5 of it, CUBIC 0.7); by
 BBR's pauses, in which it has hardly anything in flight for 200 ms although nothing was lost; by ECN on a SYN (DCTCP),

@@ -4,11 +4,11 @@ A file gives readings, each of one quantity. Its content tells which program wro
 
 | file | what is read of it |
 |---|---|
-| `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip of who sends here |
+| `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip, if this end sends |
 | Flent, `.flent`, `.flent.gz`, `.flent.bz2` | rates of downloads and uploads in the middle half of the test, round trips before and under load, one-way delays |
-| `ping` | the least round trip; what the longest took beyond the least of all such files, and whether others took long, too, or a person says that the line was loaded |
+| `ping` | the least round trip; the longest minus the least of all such files; and whether the line was loaded, because other replies took long, too, or because a person says so |
 | `irtt client -o` | the least round trip; one-way delays beyond the least |
-| `tc -s -j qdisc` | the discipline and the rate of a shaper, its drops: said, and taken for no direction's rate |
+| `tc -s -j qdisc` | the discipline, the rate and the drops of a shaper: only reported, since `tc` names no direction |
 | `networkQuality -c`, `mach rpm` | rates, round trips without load, and under load from the responsiveness |
 
 Rates of data become rates of IP packets (`design.access_line.ip_rate`).

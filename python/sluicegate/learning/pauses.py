@@ -1,5 +1,5 @@
-"""The rate of a link that sends at one speed and pauses by turns, as Wi-Fi does: what it would have sent while nothing
-waited follows from how long it sends and pauses where something did."""
+"""The rate of a link that sends at one speed and pauses by turns, as Wi-Fi does: what it would have sent while its
+queue was empty follows from how long it sends and pauses while packets wait."""
 
 from __future__ import annotations
 

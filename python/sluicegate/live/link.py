@@ -3,8 +3,8 @@
     rate=16 Mbit/s,delay=5 ms,queue=choke:limit=300:min_th=20,drop=5+8-10
 
 One direction is a text of KEY=VALUE, or a mapping. In a text commas separate keys, and no value holds one: colons
-separate the values of a discipline, as everywhere, and "+" the packets of a fate. What is said of a direction holds for
-that direction alone; but where the other one has no rate, it takes the rate, too.
+separate the values of a discipline, as everywhere, and "+" the packets of a key such as `drop`. A key holds for its
+direction alone, except that the direction up, without a rate of its own, takes that of the direction down.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """A scenario between real hosts: the kernel's TCP and real datagrams on sockets, in two network namespaces, and between
-them the scenario's network. It takes the time that it says. `experiments.real_hosts` tells what the kernel replaces.
+them the scenario's network. A run takes as long as its scenario says. `experiments.real_hosts` tells what the kernel
+replaces.
 """
 
 from __future__ import annotations

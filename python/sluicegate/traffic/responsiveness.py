@@ -1,11 +1,11 @@
 """Responsiveness and latency under load, in the terms of speed tests.
 
 Responsiveness is counted in round trips a minute, as Apple's `networkQuality` and draft-ietf-ippm-responsiveness do:
-the mean of two values: one from probes beside the load, for which calls and games stand here, and one on the loaded
-connections. The increase of latency is the difference between a round trip beside the load and one without load; its
-grade is that of dslreports.com's test.
+the mean of two values: one from probes beside the load, and one on the loaded connections. Calls and games take the
+place of the probes here. The increase of latency is the difference between a round trip beside the load and one without
+load; its grade is that of dslreports.com's test.
 
-It is known where both directions of a dumbbell have a queue: those of other networks have no round trip of their own.
+It is known only for dumbbells with a queue in both directions: other networks have no round trip that all flows share.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-//! What a packet is on the wire of the link that is shaped for: overhead, a least length, and the cells of ATM or the
-//! coding of PTM.
+//! How many bytes a packet takes on the wire of the link behind the shaper: overhead, a least length, and the cells of
+//! ATM or the coding of PTM.
 
 use sluicegate_base::choices;
 

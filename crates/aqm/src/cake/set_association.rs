@@ -1,4 +1,5 @@
-//! Set-associative hashing: a hash names a set of eight places, and the first of them that it may take is its own.
+//! Set-associative hashing: a hash names a set of eight places. It takes the one that has its tag, or else the first
+//! vacant one; if none is vacant, it shares the one to which it points.
 
 /// How many places a table has, and how many a set.
 pub(super) const QUEUES: usize = 1024;

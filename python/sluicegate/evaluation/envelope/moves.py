@@ -1,4 +1,4 @@
-"""How parameters are moved: each that is a number is halved and doubled, or those that were asked for take values.
+"""How parameters are moved: each number is halved and doubled, or only the named parameters take the values given.
 
 A discipline of the package declares its parameters; one in Python has those of its signature (`custom.aqm.parameters`).
 """

@@ -1,4 +1,4 @@
-"""The targets given to disciplines: a delay, as a time or as the length of a queue that takes it."""
+"""The targets given to disciplines: a delay, as a time or as the length of a queue that takes this time to send."""
 
 from __future__ import annotations
 

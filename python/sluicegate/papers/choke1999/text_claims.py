@@ -1,5 +1,5 @@
-"""What the report says without a figure: like RED without UDP, no synchronisation, no bias against bursts; and how much
-the choices matter that it leaves open."""
+"""What the report says without a figure: without UDP CHOKe behaves like RED, no synchronisation, no bias against
+bursts; and how much the choices matter that it leaves open."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The figures of the study of DCN's open parameters, their checks, and what they say. Inputs are Sluicegate's, derived
-for this project [D]; the paper's numbers depend on its traffic."""
+"""The figures of the study of DCN's open parameters, their checks, and what they say. Inputs are Sluicegate's: [D]
+marks what was derived for this project. The paper's numbers depend on its traffic."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """DCN's parameters that the paper leaves open: what is run, what is measured of each run, and what of it matters.
 
 Transfers of eight lengths offer 98 to 106 % of a link (`scenarios/long_and_short.toml`). The two control laws and the
-two readings of pktcount meet both loads; each other parameter is varied alone, at 102 %. The traffic is Sluicegate's,
-so that no number here is the paper's [D]: its own traffic belongs to the report on its tables and figures.
+two readings of pktcount run at 98 and at 106 %; each other parameter is varied alone, at 102 %. The traffic is
+Sluicegate's, so that no number here is the paper's. The paper's own traffic belongs to the report on its tables and
+figures.
 """
 
 from __future__ import annotations

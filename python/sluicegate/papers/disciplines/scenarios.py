@@ -1,5 +1,5 @@
-"""The three scenarios, a row for each discipline, and what papers and RFCs claim of them where its inputs do not
-decide."""
+"""The three scenarios, a row for each discipline, and those claims of papers and RFCs about disciplines that do
+not depend on the inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sec. V and Fig. 5: throughput against queue for eleven sets of parameters of Drop Tail and of RED.
 
 The network is that of the scenario `red1993_fig5`, which says how its delays follow from the text. Five runs of each
-set make one figure, as in the paper; what the fits vary by is seen from five seeds to the next five.
+set make one figure, as in the paper; further sets of five seeds show how much the fits vary.
 """
 
 from __future__ import annotations

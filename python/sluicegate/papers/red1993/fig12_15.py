@@ -1,12 +1,12 @@
 """Sec. IX: is there a bias against bursty traffic? Figs. 12 to 15, on the network of Fig. 11.
 
 Node 5 has a round trip six times as long as the others' and a small window, so that its packets reach the gateway in
-clusters. Each second of a run is a mark of the figures. The scenario `red1993_fig11` says where its delays come from.
+clusters. Each second of a run is a point in the figures. The scenario `red1993_fig11` says where its delays come from.
 
 Measures: node 5's *share of the throughput* is of the bytes that all receivers get in a second; its *share of the
 drops* (under DECbit: of the packets whose bit is set) is of the packets dropped in that second, where there are at
-least three. *Excess* is the second less the first, in percentage points, averaged over all seconds of all runs with one
-seed. The *queue* is the mean of what arriving packets find, without the packet in transmission.
+least three. *Excess* is the latter share less the former, in percentage points, averaged over all seconds of all runs
+with one seed. The *queue* is the mean of what arriving packets find, without the packet in transmission.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ matches that a queued packet's whole wait brings per unit of its flow's rate, eq
 (φ = b_i/b; for m = 1, κ = 1 and φ = h = u/(1 + u) with u = (1 − r)(1 − e^−X)), and a TCP flow's rate is the only root
 of x = f(p(X), τ). What is left is eq. (7), which falls with τ, and eq. (6), which then falls with b.
 So both are solved by bracketing, in ln τ within ln b, where ln b runs over the whole range in which CHOKe is active: no
-start is needed. With r = g(b, τ) that does not fall as b grows there is one crossing. A law g may fall, and then cross
-more than once: where it turns is looked up, and the sign of (6) taken there and between, so that more solutions than
-one are seen and refused. What turns and comes back within one step of `PROBES`, 2 % of b where g names no range, is
-not seen. A law f is taken to have one rate x = f(p(x), τ), as one that does not rise with p has. The bracket of τ is Σ
-x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤ 1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
+start is needed. With r = g(b, τ) that does not fall as b grows there is one crossing. If a law g falls, there may be
+several: the sign of (6) is then also taken at the turning points of g and between them, so that more solutions than
+one are seen and refused. What turns and comes back within one step of `PROBES`, 2 % of b if g has no
+`low` and `high`, is not seen. A law f is taken to have one rate x = f(p(x), τ), as one that does not rise with p has.
+The bracket of τ follows from Σ x_i(1 − p_i) ≤ κ·Σ φ_i/a and X·e^−X ≤ 1 − e^−X: at a solution τ ≤ κ/(−β·c),
+which is b/c but for O(1/b).
 """
 
 from __future__ import annotations
