@@ -16,7 +16,7 @@
 //! | near the maximum the gateway "could discard arriving packets other than ICMP packets" | not done | all packets here carry data or acknowledgements; a quench does not wait in the queue that it speaks of |
 //! | nothing on two reasons at once | an arrival causes one message at most | its sender learns the same from both |
 //! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
-//! | nothing on a rate for the messages | one for each such arrival; whoever sends them may send fewer | RFC 1812, Sec. 4.3.3.3, forbids them for this reason among others |
+//! | nothing on a rate for the messages | the discipline asks for one at each such arrival; what sends them may send fewer | RFC 1812, Sec. 4.3.3.3, says not to send quenches; the bandwidth that they take is one of its reasons |
 
 use crate::prelude::*;
 

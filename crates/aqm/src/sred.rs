@@ -29,7 +29,7 @@
 //! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
 //! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
 //! | unresponsive flows have more drops | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
-//! | ECN is not known | `action` = mark; above `mark_th` = 0.1 it drops: from a third of the limit on, with more than 209 flows, and for hits from 35 on | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, and neither marks nor drops hold it (above) |
+//! | ECN is not known | `action` = mark; where p_zap is above `mark_th` = 0.1 it drops. With a queue of a third of the limit or more, this begins at 210 flows, and for hits at 35 | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, and neither marks nor drops hold it (above) |
 
 use crate::marking::Marking;
 use crate::prelude::*;
