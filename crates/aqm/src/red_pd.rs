@@ -1,8 +1,9 @@
 //! # RED-PD
 //!
-//! RED with preferential dropping. The flows with the most drops in most of the last few lists of drops are those with the
-//! highest rates, whatever the others do; only they get a state. A filter before RED drops their packets with a
-//! probability that grows until they are no longer found in the lists, and falls while they are in none.
+//! RED with preferential dropping. After each interval the flows that RED's drops hit most become a list. Flows in most of
+//! the last few lists are those with the highest rates, whatever the others do; only they are monitored. A filter before
+//! RED drops the packets of a monitored flow with a probability that grows while the flow is in enough lists, and falls
+//! once it is in none.
 //!
 //! ```text
 //! for each arrival of a monitored flow:                   (Mahajan, Floyd & Wetherall 2001, as ns-2 has it: red-pd.cc
@@ -23,22 +24,22 @@
 //! ```
 //!
 //! Memory is bounded: only flows with drops in the present interval or in a list, and monitored ones, have a state, at most
-//! `flows`. They are found by a keyed hash. `state` shows `flows`, how many have a state, and how many are `monitored`. A link
-//! without drops and arrivals needs no clock: intervals of 10·R pass by themselves.
+//! `flows`. They are found by a keyed hash. `state` shows `flows`, how many have a state, and how many are `monitored`. While
+//! a link has neither drops nor arrivals, it needs no timer: its intervals of 10·R would change nothing.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the text of 2001 was not at hand | the rule is that of ns-2, by one of its authors, and DCN 2004, Sec. 2 | ns-2's code is the reference for what these texts leave open |
 //! | lists start at 10.1 s in ns-2's scripts | the first interval starts at 0 and lasts 10·R | the scripts let the simulation settle |
-//! | p is raised, then 1 ms later lowered | both at once | no flow is in both |
+//! | p is raised, then 1 ms later lowered | both at once | no flow is both raised and lowered |
 //! | p_pre > p doubles p, else p rises by p_pre | p + min(p, p_pre) | the same in one formula |
-//! | unresponsive: taken are all pairs among the last five changes of p whose drop rates differ by a factor of less than ten. In at least 3 of them (4, if there is one other; 4·n, if there are n others) the flow's rate fell by less than the root of the ratio of the drop rates | the same; `unresponsive_test` switches it off | ns-2 |
-//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified only after drops in three intervals, and by then its intervals are counted whole |
+//! | unresponsive: of a flow's last five changes of p, ns-2 takes all pairs whose drop rates differ by less than ten times. A pair is bad if the flow's rate fell by less than the root of the drop rates' ratio. 3 bad pairs and no others, 4 and one other, or 4·n and n others make the flow unresponsive | the same; `unresponsive_test` switches it off | ns-2 |
+//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists; from the second on, its arrivals are counted from the start of the interval |
 //! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of more count in p_now alone | memory stays bounded whatever arrives |
 //! | drops | drops and marks of RED | a marker's history is one of marks |
 //! | monitored flows are dropped before RED, and those drops enter no list | the same; reason `policed` | ns-2 |
 //! | the drop of an unresponsive flow may be spared when the queue is empty (`noidle_`) | never | ns-2's default |
-//! | most of ns-2's runs have `gentle` on and thresholds of 10 and 33 | `gentle` off, 5 and 15 | RED's defaults here, so that the two compare. With 30 and 60 and `gentle` 2 Mbit/s of UDP beside 32 TCPs get 18 % of 1 Mbit/s, here and in ns-2 |
+//! | most of ns-2's runs have `gentle` on, and thresholds of 10 and 33 | `gentle` off, 5 and 15 | these are RED's defaults here, so that RED and RED-PD can be compared. With thresholds of 30 and 60 and with `gentle`, 2 Mbit/s of UDP beside 32 TCPs get 18 % of 1 Mbit/s, here and in ns-2 |
 
 mod monitor;
 

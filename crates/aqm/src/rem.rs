@@ -24,7 +24,7 @@
 //! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
 //! | marks whatever p is: the prices of a path add up in its marks | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | nothing on a full buffer | `limit` packets are held, and an arrival at a full buffer is dropped with reason `tail`, without a random draw | ns-2 holds one less |
-//! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
+//! | nothing on idle links | updates go on until the price is 0 and would stay there | the result is the same, and an idle link needs no timer |
 
 use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;

@@ -11,9 +11,9 @@
 //! in the core:  RIO, with thresholds that are parts of the buffer B
 //! ```
 //!
-//! The meter sits inside this discipline: one link is edge and core at once, and may be the edge for others, since it writes what
-//! it finds into the packet's label, which `rio` at a later link reads. Memory: some 60 bytes for each flow that is remembered,
-//! `flows` at most; they are found by a hash with a secret key. `state` shows `l_t`, `flows`, and what `rio` shows.
+//! The meter sits inside this discipline: one link is edge and core at once. It may also be the edge for later links: the meter
+//! writes In or Out into the packet's label, and `rio` at a later link reads it. Memory: some 60 bytes for each flow that is
+//! remembered, `flows` at most; they are found by a hash with a secret key. `state` shows `l_t`, `flows`, and what `rio` shows.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -21,8 +21,8 @@
 //! | per-flow state for all flows | at most `flows` of them; the packets of those that find no room are Out | memory stays bounded. Were they In, whoever fills the table would gain |
 //! | flow state expires after 1 s, L_t is adapted every 10 s to a short:long ratio of 3 | the same, when the next packet comes: L_t matters only then | from memory; the paper of 2001 was not at hand |
 //! | what the ratio compares | `balance` = load (default): bytes of In and of Out packets; = flows: flows up to L_t and beyond | DCN 2004 does not say; the second is how the paper of 2001 is remembered |
-//! | how L_t moves | by one packet each time, from `l_t`, between 1 and `l_t_max` | chosen here. With long flows alone it rises to l_t_max, and their In packets are then few among all that they send |
-//! | In: 0.15 B, 0.35 B, 1/20; Out: 0.15 B, 0.5 B, 1/10; w = 1/512 | the same, as parts of `limit` | from memory: the values that the authors of the scheme recommend |
+//! | how L_t moves | by one packet each time, from `l_t`, between 1 and `l_t_max` | chosen here. With long flows alone L_t rises to `l_t_max`; so many In packets are then few beside all that these flows send |
+//! | In: 0.15 B, 0.35 B, 1/20; Out: 0.15 B, 0.5 B, 1/10; w = 1/512 | the same, as parts of `limit` | from memory: recommended by the inventors of the scheme |
 //! | the buffer B | `limit` = 240 packets | DCN 2004 has 240 for Drop Tail, and none for RIO-PS |
 //! | DCN 2004 ran it with ECN | `action` and `above_max_th`, as `rio` here | by the rules of RED |
 

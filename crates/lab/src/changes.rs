@@ -1,5 +1,5 @@
-//! Changes while a scenario runs, of its discipline and of sources that send by the clock: each is an override at a time,
-//! read and checked as overrides are before anything has changed.
+//! Changes while a scenario runs, of its discipline and of sources that send by the clock. Each is an override at a time:
+//! like other overrides it is read and checked before it changes anything.
 
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::flows::{self, Group};

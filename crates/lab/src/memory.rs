@@ -1,9 +1,10 @@
-//! How much memory a scenario takes, estimated before it is run: an allocation that fails cannot be answered for.
+//! How much memory a scenario takes, estimated before it is run: a program does not survive an allocation that fails.
 //!
-//! Counted is what grows with the values of a scenario, at most: flows with their links, samples, and packets. A sender's
-//! packets in the network and those that it remembers are bounded by its window, by what its path holds, and by what has been
-//! acknowledged. Nothing bounds those that wait at a source's own access link, whose queue has no limit. What a discipline of
-//! one's own holds is not known: windows bound it for TCP, and what it holds of sources that send by the clock is not counted.
+//! The estimate is an upper bound on what grows with the values of a scenario: flows with their links, samples, and packets. A
+//! sender's packets in the network and those that it remembers are bounded by its window, by what its path holds, and by what
+//! has been acknowledged. Nothing bounds those that wait at a source's own access link, whose queue has no limit. How many
+//! packets a discipline outside the package holds is not known: for TCP, windows bound them; those of sources that send by the
+//! clock are not counted.
 
 use crate::document::{Item, Node, ScenarioError};
 use crate::flows::{self, Group};

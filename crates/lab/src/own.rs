@@ -1,5 +1,5 @@
-//! A program that has congestion controls and ends of one's own, written in Rust, and runs scenarios for others. The Python package
-//! writes one around a person's file, compiles it, and asks it for runs:
+//! A program that contains a user's congestion controls and ends of flows, written in Rust, and runs scenarios for another
+//! process. The Python package writes such a program around the user's file, compiles it, and asks it for runs:
 //!
 //! ```no_run
 //! # mod mine {
@@ -19,10 +19,10 @@
 //! }
 //! ```
 //!
-//! A request on standard input is JSON: `text`, `name` and `sets` as [`Scenario::read`] takes them, and in `own` for each name in
-//! the scenario its place among what the program has. The answer on standard output has a line of JSON for each look at the run,
-//! `[simulated s, total s, events]`, and then one with `error`, or one with the summary and the columns of every table, whose cells
-//! follow as bytes, in this order and without anything between.
+//! A request on standard input is JSON: `text`, `name` and `sets` as [`Scenario::read`] takes them, and `own`, which maps each
+//! name in the scenario to the number of its part in the program, from 0. The answer on standard output has a line of JSON for
+//! each look at the run, `[simulated s, total s, events]`, and then one with `error`, or one with the summary and the columns
+//! of every table, whose cells follow as bytes, in this order and without anything between.
 
 use crate::document::ScenarioError;
 use crate::foreign::Foreign;

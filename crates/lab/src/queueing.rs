@@ -1,6 +1,7 @@
 //! The discipline of a queue, and those of its classes: read from `[queue]`, checked, built for each link.
 //!
-//! An entry of `[[queue.classes]]` is a `[queue]` of its own, with what the class takes beside it.
+//! An entry of `[[queue.classes]]` has the keys of a `[queue]`, and those of its class: which packets it takes, and how
+//! much it may send.
 
 mod read;
 

@@ -1,7 +1,7 @@
 //! What is counted of real packets: in the rows of the simulator's results, so that the same tables and pages hold them.
 //!
-//! Counters, samples and windows are the simulator's own (`netsim::counters`, `netsim::meter`). What differs is of real packets
-//! alone: flows appear by themselves, and without an end to a run samples are thinned out.
+//! Counters, samples and windows are the simulator's own (`netsim::counters`, `netsim::meter`). Two things hold for real
+//! packets alone: flows appear by themselves, and samples are thinned out because a run has no set end.
 
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Row;

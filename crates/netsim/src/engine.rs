@@ -1,11 +1,12 @@
 //! The engine: simulated time, and what happens next.
 //!
-//! At equal times a canonical key decides: the class of the event, then the number of the link, flow or connection that it
-//! belongs to (for packets a lot drawn from it and the time), and only among events of one of these the order in which they
-//! were added. So neither the order in which things are evaluated nor what else happens in a run can change a result.
+//! At equal times a canonical key decides: first the class of the event, then the number of the link, flow or connection
+//! that it belongs to (for packets, a pseudo-random number made from that number and the time). Only among events of the
+//! same link, flow or connection does the order decide in which they were added. So neither the order in which things are
+//! evaluated nor what else happens in a run can change a result.
 //!
-//! What must happen in the order of time waits here. Many deliveries do not, nor crossings of shared lines: they are evaluated when
-//! it is known that nothing can come before them (`network/ahead.rs`). There are four kinds of waiting:
+//! What must happen in the order of time waits here. Many deliveries and crossings of shared lines do not wait: they are
+//! evaluated as soon as it is known that nothing can come before them (`network/ahead.rs`). There are four kinds of waiting:
 //!
 //! | what | where it waits |
 //! |---|---|

@@ -1,8 +1,8 @@
-//! Jitter: a random delay, which keeps the order of packets unless it may not.
+//! Jitter: a random delay, which keeps the order of packets unless reordering is asked for.
 //!
-//! Each packet is to be delayed by a time uniform on [0, most], but never overtakes the one before, unless reordering is asked
-//! for: it then arrives with it. So a packet far behind the last one is delayed by `most`/2 on average, packets that are close together by more, and
-//! none by more than `most`.
+//! Each packet is to be delayed by a time uniform on [0, most]. A packet that would overtake the one before arrives together
+//! with it, unless reordering is asked for. So a packet far behind the last one is delayed by `most`/2 on average, packets that
+//! are close together by more, and none by more than `most`.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! What a scenario names that is written in Rust, outside the package: Python has a program made that has it, and runs the scenario
-//! there (`sluicegate_lab::Own`).
+//! Parts of a scenario that are written in Rust, outside the package: Python builds a program that contains them, and runs the
+//! scenario in it (`sluicegate_lab::Own`).
 
 use crate::{ScenarioError, placed};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! A scenario that has been read, once for all that Python does with it.
+//! A scenario that is read once, for all that Python then does with it.
 
 use crate::lent::Faults;
 use crate::{ScenarioError, caught, discipline, endpoint, own, placed};

@@ -1,5 +1,5 @@
-//! Congestion control as a controller of one's own is written for it, and those of the papers' hosts are: how the window grows
-//! with acknowledgements and shrinks with losses and marks. When a loss is noticed, and what is then sent again, is the host's
+//! The trait that your own congestion controllers implement, and those of the papers' hosts: how the window grows with
+//! acknowledgements and shrinks with losses and marks. When a loss is noticed, and what is then sent again, is the host's
 //! business.
 //!
 //! | what there is | Linux's hosts | the papers' hosts |

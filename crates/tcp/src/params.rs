@@ -27,12 +27,12 @@
 //! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //!
 //! Vegas follows ns-2 2.35 with `vegas_rules`, the profile's: the tables are in `papers/cc/vegas_ns2.rs` and
-//! `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow it in these, too; then every acknowledgement comes when it
-//! has it (`crates/netsim/tests/ns2_traces.rs`):
+//! `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow ns-2 in the points below, too; then every acknowledgement
+//! comes at ns-2's time (`crates/netsim/tests/ns2_traces.rs`):
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
-//! | 3168, Sec. 6.1.2: marks of data sent before a timeout are not answered again, nor keep the window from growing | both |
+//! | 3168, Sec. 6.1.2: marks of data sent before a timeout are not answered again, nor keep the window from growing | they are, and they do |
 //! | 3168, Sec. 6.1: only new data may be marked and announces a reduction (CWR) | retransmissions too |
 //! | 3168, Sec. 6.1.2: a mark halves the window to one segment at the least; a mark at one segment waits for the timer | it halves down to less than one segment, which waits for the timer |
 //! | 3168, Sec. 6.1.3: a segment with CWR ends the echo | not of a mark that the same delayed acknowledgement reports |
@@ -43,9 +43,9 @@
 //! | 5681, Sec. 4.2: what is no new data is acknowledged at once | a repetition of the last segment in order may wait |
 //! | 6582, Sec. 3.2: duplicates after a timeout bring no fast retransmit until what was sent before is acknowledged | they do while nothing is acknowledged (`bugfix_ss_`) |
 //! | nothing on `send_jitter` | the window's packets wait; limited transmit does not, nor do retransmissions that duplicate and partial acknowledgements bring, except Tahoe's |
-//! | 3168, Sec. 6.1.2: a mark of what was sent in a recovery cuts the window when that ends | and to SACK the recovery goes on |
+//! | 3168, Sec. 6.1.2: a mark of what was sent in a recovery cuts the window as the recovery ends | it cuts the window, but SACK's recovery then goes on |
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
-//! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
+//! | 6298, Sec. 3: what is sent again is not measured | a segment is measured if SACK recovery sent it first and sent it again |
 
 use crate::papers::cc::VegasRules;
 use crate::profiles::{PROFILES, Profile, ProfileName};

@@ -11,7 +11,7 @@
 //! | LLC with SNAP (a length in the place of the ether type), PPP Multilink (RFC 1990): not looked into | the same | the first is of old Ethernets and of Wi-Fi, the second holds fragments |
 //! | VXLAN, Geneve and other tunnels over UDP: not looked into; the flow is that of the tunnel, whose source port tells inner flows apart (RFC 7348, Sec. 5) | the same | |
 //! | PPP as a link type: the kernel strips it | read, as what captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
-//! | marks in the header that `skb_protocol` names, VLAN tags skipped: none inside PPPoE or MPLS | in the outermost IP header | the queue stands in for one of the router that put PPPoE or MPLS around, where Linux has one of plain IP. Of a tunnel the outer header is marked, as in Linux; its end carries the mark inwards (RFC 6040) |
+//! | marks in the header that `skb_protocol` names, VLAN tags skipped: none inside PPPoE or MPLS | in the outermost IP header | the queue stands in for that of the router that adds PPPoE or MPLS; on Linux this router's queue holds plain IP packets. Of a tunnel the outer header is marked, as in Linux; its end carries the mark inwards (RFC 6040) |
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;

@@ -19,7 +19,7 @@
 //! | [`run`] | the replay itself |
 //! | [`scenario`] | what to replay with: read and checked |
 //! | [`results`] | the tables, every column declared |
-//! | [`warnings`] | what whoever reads them must know of the capture, in words |
+//! | [`warnings`] | what a reader of the results must know of the capture, in sentences |
 //! | [`writer`] | writing pcapng |
 //! | [`trace`] | what a link of the simulator sends, as pcapng |
 

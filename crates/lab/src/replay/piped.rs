@@ -1,6 +1,6 @@
-//! A stream that may keep its reader waiting, such as a pipe, read on a thread of its own: whoever waits is told now and
-//! then, and can look for signals. That a signal interrupts the read itself cannot be relied on: a handler that some other
-//! library has put in place may have it restarted.
+//! A stream that may keep its reader waiting, such as a pipe, read on a thread of its own: a reader that waits gets
+//! [`ErrorKind::Interrupted`] now and then, and can look for signals. A signal does not always interrupt the read itself:
+//! a handler that some other library has installed may restart it.
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};

@@ -7,14 +7,14 @@
 //! | connections that come and go | the same, numbered on after the flows; addresses repeat after 1048576, with other ports | they are many |
 //! | sequence numbers from 0, without room for the SYN | one more, so that the SYN is 0 | RFC 9293; both initial sequence numbers are 0 |
 //! | the time since the start | the time since 1970 | a simulation has no date |
-//! | headers of `header_size` bytes | 40 bytes, the rest of it as padding options; 40 where it is less, a multiple of four where it is none | nothing else can be written down |
+//! | headers of `header_size` bytes | 40 bytes, and the rest as padding options; a smaller `header_size` becomes 40, others are rounded up to a multiple of four | nothing else can be written down |
 //! | a window above 65,535 bytes | scaled; a SYN has the option even where `header_size` leaves no room for it | RFC 7323; such a SYN is 4 bytes longer than the simulated one |
 //! | Linux's hosts: timestamps, DSACK, PSH, the window that is announced | the same; a window is rounded down to its scale | the header has 16 bits for it |
 //! | Linux's hosts with a `header_size` below 52 bytes | no timestamps | nothing can be written down where there is no room |
 //! | accurate ECN: counters that begin at 0, a SYN with ECT(1) | the flags AE, CWR, ECE of the opening, and then a counter that began at 5 | RFC 9768, Sec. 3.1 and 3.2.2 |
 //! | a SYN or SYN-ACK that was marked on the way | the answer says ECT(1) | hosts here ignore that mark |
 //! | the counter of marked bytes | in the option with two counters; that of ECT(1) stays at 1, where it begins | RFC 9768, Sec. 3.2.3; no host here looks at the other |
-//! | hosts of the RFCs: timestamps as bytes of the header only, no PSH, one window | padding, no PSH, the window that it may become | they do not carry them |
+//! | hosts of the RFCs: timestamps as bytes of the header only, no PSH, one window | padding, no PSH, the most that the window may become | they do not carry them |
 //! | datagrams that are alike | their identification: how many their sender had sent before, 16 bits of it | as Linux counts for each connected socket (`ip_select_ident_segs`); who captures before and after a queue can tell which one is missing |
 //! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
 //! | data without content | the length of it; checksums are those of zeros | only headers are captured |

@@ -1,4 +1,4 @@
-//! What whoever reads the results must know of a capture, in sentences.
+//! What a reader of the results must know of a capture, in sentences.
 
 use super::flows::Flows;
 use super::layers::Kind;

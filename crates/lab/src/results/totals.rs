@@ -1,4 +1,4 @@
-//! What a flow and a group of flows are both asked: columns of the tables `flows` and `groups`.
+//! Columns that the tables `flows` and `groups` share.
 
 use super::{Column, drops_by_reason, f64s, ratio, u64s};
 use sluicegate_aqm::DropReason;

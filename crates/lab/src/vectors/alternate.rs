@@ -1,6 +1,6 @@
-//! The alternate format: `S start exchanges n id` or `C start units units n id`, then for each unit `I` (initiator) or `A`
-//! (acceptor), how long after its own last unit and how long after the other's it is sent in microseconds, one of the two
-//! zero, and its bytes, zero for the end:
+//! The alternate format: `S start exchanges n id` or `C start units units n id`, then a line for each unit: `I`
+//! (initiator) or `A` (acceptor); how long it is sent after its own end's last unit, and how long after the other end's,
+//! in microseconds, at least one of them zero; and its bytes, zero for the end:
 //!
 //! ```text
 //! I 0 0 245

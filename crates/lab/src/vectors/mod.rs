@@ -11,7 +11,7 @@
 //! | of a concurrent connection, units of one end without a time between them are an error only where they stand next to each other; elsewhere the last time that was read holds again | always an error | the time was left out |
 //! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
 //! | connections in any order | sorted by their starts | a file may be made of several |
-//! | a time of zero in the original format is 1 us, because both times zero would mean in the alternate format that a unit does not wait for the other end | zero, and 1 us where it is written in the alternate format | a file that is written means the same to ns-2 |
+//! | a time of zero in the original format becomes 1 us: in the alternate format, a unit whose two times are zero does not wait for the other end | it stays zero, and becomes 1 us where we write the alternate format | a file that we write means the same to ns-2 |
 //! | losses are real numbers | kept to a millionth | what is read is written again the same |
 
 mod alternate;

@@ -7,8 +7,8 @@
 //! t 6304943      and this long until what follows, or until the end
 //! ```
 //!
-//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, each time that of its own side. Between two units
-//! of a sequential connection there is a time, and between two of one end of a concurrent one.
+//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, where each time is that of its own side. A time
+//! stands between two units of a sequential connection, and between two units of the same end of a concurrent one.
 
 use super::{Line, Reading, Rule, closing, head};
 use sluicegate_base::Span;

@@ -1,7 +1,7 @@
 //! Real hosts: the sources of a scenario on sockets of the kernel, in two namespaces, driven by one thread.
 //!
 //! Hosts that send are in the first namespace, hosts that receive in the second; users and other openers of connections that
-//! come and go are in the second too, since what they are sent is what a group's way is for. The draws are the simulator's:
+//! come and go are in the second too, because a group's `path` carries what is sent to them. The draws are the simulator's:
 //! the same seed gives the same sizes, gaps and thinking.
 //!
 //! | what the simulator does | what is done here | why |

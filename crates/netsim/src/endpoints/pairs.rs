@@ -1,4 +1,5 @@
-//! Flows between two ends of one's own, as they run. What comes to them is an event at its time: they may do anything then.
+//! Flows between two ends that a user wrote, as they run. Whatever reaches an end is an event at its time, because the end
+//! may do anything then.
 
 use super::Endpoints;
 use super::sending::BURST;

@@ -1,7 +1,7 @@
-//! What events to come are about is fetched into the cache before they come.
+//! Fetches into the cache what coming events will need.
 //!
-//! With many flows each packet finds its flow and its connection in memory that was last used a round trip ago. Fetched in
-//! time they need not be waited for. It changes nothing of a run but its time.
+//! With many flows each packet finds its flow and its connection in memory that was last used a round trip ago. If they
+//! are fetched in time, the processor need not wait for them. Prefetching changes only how long a run takes.
 
 use super::Endpoints;
 use super::slot::{Slot, Slots};

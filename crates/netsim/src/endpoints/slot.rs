@@ -1,9 +1,9 @@
 //! A connection as it runs, in a slot that is used again: memory follows how many there are at once.
 //!
-//! To a queue each connection is a flow of its own, by a number that no other one of the run has: the index of its flow or,
-//! of connections that come and go, the next one after those; results count it with its flow. A packet names flow, number
-//! and slot: what arrives for a connection that is over is dropped by its host, because the slot's number is another one by
-//! then.
+//! To a queue each connection is a flow of its own, with a number that no other connection of the run has: the index of its
+//! flow or, for connections that come and go, the next number after those indices. Results count it with its flow. A packet
+//! names flow, number and slot: what arrives for a connection that is over is dropped by its host, because the slot's
+//! number is another one by then.
 
 use crate::endpoints::preparation::Preparation;
 use crate::network::access_link::AccessLink;

@@ -1,4 +1,5 @@
-//! Timers of connections by the clock: an end is looked at in time, and what still expires then is an event.
+//! Timers of connections: an end is looked at before its timer may expire, and a timer that has not moved by then
+//! becomes an event.
 
 use super::Endpoints;
 use super::slot::Slot;

@@ -1,4 +1,4 @@
-//! Packets that wait for about the same time, each: entries in the order in which they come, in blocks that all lanes share.
+//! Packets that all wait about equally long: entries in the order in which they come, in blocks that all lanes share.
 
 use crate::network::packet::WAITED;
 use prefetch_index::prefetch_index;

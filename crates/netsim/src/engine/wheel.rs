@@ -1,9 +1,9 @@
 //! A wheel of buckets: entries sorted by their keys.
 //!
-//! Time is cut into buckets, about as long as a packet takes to send. Entries of the present bucket are sorted, later ones
-//! in the lists of a wheel of buckets, those beyond the wheel's reach in a list for each of its turns; what is in lists lies in
-//! places that all lists share. With a few entries in
-//! each bucket the cost of one does not grow with their number; with all of them in one bucket it is that of sorting.
+//! Time is cut into buckets, about as long as a packet takes to send. Entries of the present bucket are sorted. Later ones are
+//! in lists, one for each bucket of a wheel; those beyond the wheel's reach are in a list for each turn of the wheel. All lists
+//! share one array of places. With a few entries in each bucket the cost of an entry does not grow with their number; with all
+//! of them in one bucket it is that of sorting.
 
 use super::Event;
 use sluicegate_base::Span;

@@ -1,12 +1,15 @@
-//! Lookahead: from when a packet's place at a shared line is known, so that what happens there need not wait for its time.
+//! Lookahead: packets whose place at a shared line is already known are evaluated there ahead of their time.
 //!
-//! A shared line serves packets in the order of their times. Where all that cross it answer what one link has sent, no answer
-//! that is yet to come is there before the link's next packet could have been answered: that packet's departure (while there is none, the
-//! next event and the time that the shortest packet takes), and the way from there to the line. What comes earlier is evaluated when it is known, with the arrival at its sender, and costs no event;
-//! unless an end may send by itself until then, by a timer or at a delivery that is an event ([`Engine::hold`]).
+//! A shared line serves packets in the order of their times. Suppose that all packets that cross it answer packets from one
+//! link. Then no further answer reaches the line before the answer to the link's next packet could. The earliest time of that
+//! is the departure of this packet (if the link is sending none, the time of the next event plus the time that the shortest
+//! packet takes), plus the time from there to the line. An answer that reaches the line earlier is evaluated as soon as it is
+//! known, together with its arrival at its sender, and costs no event. The exception is an end that may send by itself until
+//! then, by a timer or at a delivery that is an event ([`Engine::hold`]).
 //!
-//! The way takes a short packet less time than a long one. Where transfers have no end, only the packets that open connections are
-//! short: while none is on its way, and none that is yet to be sent can be there as early, that is the time that a long one takes.
+//! The way takes a short packet less time than a long one. Where transfers have no end, only the packets that open connections
+//! are short. While none of these is on its way, and none that is yet to be sent can reach the line as early, the time of a
+//! long packet counts.
 
 use crate::engine::Engine;
 use crate::network::link::Link;

@@ -1,5 +1,5 @@
-//! What the headers of arriving packets say, for disciplines of one's own. Those of the package do not look there, and what queues
-//! hold of a packet has no room for it.
+//! What the headers of arriving packets say, for disciplines outside the package. Those of the package do not look at headers,
+//! and queues hold packets without them.
 
 use crate::network::packet::QueuedPacket;
 use sluicegate_tcp::{Flags, Segment};

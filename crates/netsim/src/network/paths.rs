@@ -1,4 +1,4 @@
-//! The paths of all flows: how a packet gets from one place where something must happen in the order of time to the next.
+//! The paths of all flows: how a packet gets from one place to the next where something must happen in the order of time.
 
 use crate::engine::PacketEvent;
 use crate::network::Observer;

@@ -1,6 +1,6 @@
-//! How what an application writes lies in buffers until it is sent (net/ipv4/tcp.c, `tcp_sendmsg_locked`): each has so many
-//! full segments as a device can segment, and no more than half of the other end's window. Each time that half a window has
-//! been written, and at the end of a write, one ends with PSH.
+//! How the data that an application writes lies in buffers until it is sent (net/ipv4/tcp.c, `tcp_sendmsg_locked`): each
+//! buffer has as many full segments as a device can segment, but no more than half of the other end's window. Each time
+//! that half a window has been written, and at the end of a write, a buffer ends with PSH.
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|

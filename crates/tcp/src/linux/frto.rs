@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | RFC 5682, Sec. 3.1: not in a loss recovery that was under way when the timer expired | at a second timeout in it, too | Linux, tcp_enter_loss |
 //! | Sec. 3.1, step 1: the SACK scoreboard is reset | what was reported counts | Linux, tcp_timeout_mark_lost: unless the receiver has dropped the head of it, which none does here |
-//! | a spurious timeout leaves the response open | the window before comes back | Linux; RFC 4015 |
+//! | the response to a spurious timeout is left open | the window before comes back | Linux; RFC 4015 |
 
 use super::ack::{Rexmit, Seen};
 use super::cc::State;

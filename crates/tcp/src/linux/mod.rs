@@ -1,7 +1,7 @@
 //! # Linux's hosts
 //!
-//! The end host of Linux 6.18, as far as what it sends and when depends on it: what net/ipv4/tcp_input.c, tcp_output.c,
-//! tcp_timer.c and tcp_recovery.c do, in packets of one segment. The default: the profile `linux`.
+//! The end host of Linux 6.18: all that decides what it sends and when, as net/ipv4/tcp_input.c, tcp_output.c,
+//! tcp_timer.c and tcp_recovery.c have it, in packets of one segment. The profile `linux`, the default, chooses it.
 //!
 //! | module | what it holds | RFC |
 //! |---|---|---|
@@ -15,11 +15,11 @@
 //! | `ring` | a queue of packets, by number | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
-//! | `rack` `losses` | what is lost: the rule, and the sender by it | 8985 |
+//! | `rack` `losses` | what is lost: the rule, and how the sender applies it | 8985 |
 //! | `tlp` | tail loss probes | 8985, Sec. 7 |
 //! | `frto` | spurious timeouts | 5682 |
-//! | `prr` `reduction` | how much goes out while the window falls: the rule, and the sender by it | 6937bis |
-//! | `undo` `restore` | reductions for nothing, by DSACK and by timestamps (Eifel): what is remembered, and how they are taken back | 3522, 3708, 4015 |
+//! | `prr` `reduction` | how much goes out while the window falls: the rule, and how the sender applies it | 6937bis |
+//! | `undo` `restore` | needless reductions, found by DSACK and by timestamps (Eifel): what is remembered, and how they are taken back | 3522, 3708, 4015 |
 //! | `rtt` | round trip and timeout | 6298, 7323 |
 //! | `clock` | ticks, the wheel of timers | |
 //! | `rate` | samples of the delivery rate | draft-ietf-ccwg-bbr |

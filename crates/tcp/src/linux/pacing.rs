@@ -1,7 +1,7 @@
 //! # Pacing, and bursts
 //!
 //! Linux gives its device bursts of about a millisecond of the pacing rate, and lets a small one wait for the acknowledgement
-//! that makes it larger. A controller that paces spaces them; others only have the size from the rate
+//! that makes it larger. If the controller paces, bursts are spaced out; otherwise the rate only sets their size
 //! (net/ipv4/tcp_output.c: `tcp_tso_autosize`, `tcp_update_skb_after_send`; tcp_input.c: `tcp_update_pacing_rate`).
 //!
 //! | what Linux does | what we do | why |

@@ -3,7 +3,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the draft counts bytes | packets | Linux |
-//! | a sample shorter than the least round trip means nothing | none is given | both |
+//! | a sample shorter than the least round trip means nothing | none is given | Linux and the draft |
 
 use super::cc::{Sample, Window};
 use super::queue::Packet;

@@ -8,11 +8,11 @@
 //! | RFC 5681, Sec. 4.2: an acknowledgement for every second full segment | one by one for the first packets of a connection, after a long pause, and after what came twice, up to 16 | Linux's quick acknowledgements |
 //! | Sec. 4.2: at most 500 ms of wait | 40 ms, and up to 200 ms where packets come slowly | Linux's ATO |
 //! | Sec. 4.2: every one out of order at once | the first three; later ones wait for 1/20 of a round trip, at most 1 ms | Linux, tcp_comp_sack_delay_ns, tcp_comp_sack_nr |
-//! | RFC 2883 | what came twice is reported with the acknowledgement that it brings | the same |
+//! | RFC 2883: data that came twice is reported in the acknowledgement that it causes | the same | |
 //! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | before it by more than 1 ms, unless it repeats the last acknowledgement within 1.2 timeouts; one without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers those once in 500 ms |
 //! | Linux, tcp_measure_rcv_mss: two segments of the same smaller length set the length of full ones (last_seg_size) | they do not | a stream here has full segments, and a rest at the end of a write |
-//! | Linux: each packet that waited out of order counts with its own memory | when data joins it, as full segments, rounded up | all are, but the last of a write |
-//! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then, but by the answer where answers carry acknowledgements | Linux, tcp_cleanup_rbuf; hosts here do |
+//! | Linux: each packet that waited out of order counts with its own memory | once the data before it has come, it counts as full segments, rounded up | all packets are full segments, except the last of a write |
+//! | an application reads | at once, as soon as data is in order. The end of a write is then acknowledged at once, except where answers carry acknowledgements | Linux, tcp_cleanup_rbuf; applications here read at once |
 
 mod gaps;
 

@@ -2,7 +2,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 2883: a duplicate is the first block, below the acknowledgement or within the second | it is told apart by its sender | Linux finds it as RFC 2883, Sec. 4 says; the meaning is the same |
+//! | RFC 2883: a duplicate is the first block, below the acknowledgement or within the second | the end that sends the block says that it is a duplicate | Linux finds it as RFC 2883, Sec. 4 says; the meaning is the same |
 //! | RFC 2018: blocks may cut packets | a packet counts once it is reported whole | Linux splits it; receivers here report whole packets |
 
 use super::ack::Seen;

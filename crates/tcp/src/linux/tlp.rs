@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 8985, Sec. 7.2: PTO = 2·SRTT, with one packet out the most that its acknowledgement may wait more | 2·SRTT + 2 ms; with one packet out 2·SRTT + the least deviation of a timeout (200 ms); never after the timeout | Linux, tcp_schedule_loss_probe |
+//! | RFC 8985, Sec. 7.2: PTO = 2·SRTT; with one packet out, plus the longest time that its acknowledgement may be delayed | 2·SRTT + 2 ms; with one packet out 2·SRTT + the minimum of the timeout's deviation (200 ms); never after the timeout | Linux, tcp_schedule_loss_probe |
 //! | Sec. 7.3: no probe unless a round trip was measured since the last one | it is enough that no other is under way | Linux, tcp_send_loss_probe |
 //! | Sec. 7.4.2: a probe that repaired a loss brings a response equivalent to a fast recovery | the window falls at once to the threshold | Linux, tcp_process_tlp_ack |
 

@@ -7,7 +7,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | RFC 793 has no congestion window | the congestion window is the receiver's | nothing but the receiver limits the sender |
-//! | RED 1993: "misbehaving users", without saying how they misbehave | losses are noticed by three duplicates and each sent again, as NewReno does it; the window does not close | sent from the lost packet on, as Tahoe does, a fixed window fills with what has arrived already and harms its own sender most |
+//! | RED 1993: "misbehaving users", without saying how they misbehave | losses are noticed by three duplicates and each sent again, as NewReno does it; the window does not close | if everything from the lost packet on were sent again, as Tahoe does, the window would fill with what has arrived already, which harms its own sender most |
 
 use crate::cc::{Ack, CongestionControl};
 

@@ -1,5 +1,5 @@
-//! Header prediction changes nothing: two ends exchange the same segments at the same times with it and without it. So do they
-//! where the end that never writes has no sending half.
+//! Header prediction changes nothing: two ends exchange the same segments at the same times with it and without it. The same
+//! holds if an end that never writes has no sending half.
 
 use super::*;
 use crate::connection::{Connection, SendCounters};

@@ -17,7 +17,7 @@
 //! | nothing on the opening | a first segment of data instead of a SYN, acknowledged at once; it is not a measurement |
 //! | nothing on idling | the timer goes on, expires and backs off |
 //!
-//! Not so here: past the end of a transfer nothing is sent.
+//! In one point we differ from ns-2: past the end of a transfer we send nothing.
 
 use super::Recovery;
 use crate::cc::{CongestionControl, TimedAck, TimedRound};

@@ -1,4 +1,5 @@
-//! How much comes beyond the rate where acknowledgements come together (bbr_update_ack_aggregation).
+//! How much more is acknowledged than the rate accounts for, where acknowledgements are aggregated
+//! (bbr_update_ack_aggregation).
 
 use super::{BW_SHIFT, micros};
 use crate::linux::cc::{Sample, Window};

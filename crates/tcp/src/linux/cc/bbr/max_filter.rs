@@ -1,4 +1,4 @@
-//! The greatest of a window, as Kathleen Nichols estimates it (lib/win_minmax.c).
+//! The maximum over a sliding window, by Kathleen Nichols's estimate (lib/win_minmax.c).
 
 /// The greatest of a window, by its three best estimates (struct minmax).
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,4 +1,4 @@
-//! The least round trip: how long it is known, and how it is looked for.
+//! The least round trip: how long an estimate holds, and how a new one is measured.
 
 use super::{AckPhase, Bbr3, Mode};
 use crate::linux::cc::bbr::{LEAST_CWND, MIN_RTT_AGE, PROBE_RTT_TIME, UNIT, bdp};
