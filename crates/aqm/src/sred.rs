@@ -28,8 +28,8 @@
 //! | while the list fills, flows join it | the same; hit is 0 meanwhile, and P stays 0: p_zap is p_sred | as if there were very many flows |
 //! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
 //! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
-//! | unresponsive flows have more drops | the same, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
-//! | ECN is not known | `action` = mark; where p_zap is above `mark_th` = 0.1 it drops. With a queue of a third of the limit or more, this begins at 210 flows, and for hits at 35 | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, and neither marks nor drops hold it (above) |
+//! | unresponsive flows have more drops | true while they are a small part of the traffic: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
+//! | ECN is not known | `action` = mark; above `mark_th` = 0.1 it drops: if the queue is at a third of the limit or above, with more than 209 flows, and for hits with 35 flows or more | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, so that neither marks nor drops restrict it (see the row above) |
 
 use crate::marking::Marking;
 use crate::prelude::*;

@@ -15,7 +15,7 @@
 //! |---|---|---|
 //! | "information about the queue sizes at the gateways is added to each packet" | the packet's label: 0, 1 or 2, the greatest on its path | all that the sender's rule asks for |
 //! | nothing on hosts that know one bit | above UT a packet whose transport is capable is marked too | "the source node decreases its window": what a mark means to any transport; hosts with `algorithm` = ut_lt read the label too |
-//! | the load is told, and no drops but of a full queue | the same, whatever the overload | the scheme is older than ECN. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops under overload; RFC 3168, Sec. 5.1, recommends marks by the average queue, not by that of the moment |
+//! | the gateway reports the load, and drops only when the queue is full | the same, whatever the overload | the scheme is older than ECN. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops under overload; RFC 3168, Sec. 5.1, recommends marks by the average queue, not by that of the moment |
 //! | nothing on the thresholds | `lt` = 5, `ut` = 15 | chosen here: those of RED in Fig. 3, so that the two can be compared |
 //! | the network "responds to the instantaneous queue lengths" | q is what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a full queue | the arrival is dropped | the buffer is finite |
