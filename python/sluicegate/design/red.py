@@ -220,7 +220,7 @@ class _Designer:
             wanted = self.target * self.per_second
             min_th = max(LEAST_MIN_TH_OF_TARGET, round(wanted / 2))
             packets = f"{wanted:.4g}" if wanted < 1000 else _count(wanted)
-            why = f"half of the {packets} packets that take the delay target to send"
+            why = f"half of the {packets} packets that the link sends in the delay target"
             source = "Sec. VI-C: from the desired average queue"
             if round(wanted / 2) < LEAST_MIN_TH_OF_TARGET:
                 why = f"the least that the paper tries; the delay target is only {wanted:.3g} packets long"

@@ -77,7 +77,7 @@ class Scenario:
     """A scenario of a suite.
 
     `section`: of the RFC. `about`: two sentences. `flows`: sources by the names of their groups, from the settings.
-    `matters`: the numbers of the overview, one to three. `queue`: the queue's TOML and `places`: the keys under which
+    `matters`: the numbers of the overview, one to four. `queue`: the queue's TOML and `places`: the keys under which
     the discipline stands, where that is not the whole queue. `link`: what buffer and targets follow from. `points`:
     overrides by name, where it is run at several, and `axis`: what these are; `apart`: set-ups of their own, over which
     no mean is shown. `at`: by point, the places of the discipline and the link that its values are for in each, where

@@ -43,9 +43,9 @@ TABLE = """
 1.1 | should | aim at both high goodput and low delay | partly | every scenario shows both for each discipline, without judging them
 1.2 | should | compare with Drop Tail, its buffer the bandwidth-delay product | done | `drop_tail` runs as a reference, with 83 packets
 2 | must | consider what less delay costs in goodput | done | every scenario shows both
-2.1 | may | flow completion times | done | `initial-windows`, `both-ways`: only for transfers of 50 packets and of one packet
+2.1 | may | flow completion times | done | `initial-windows`, `asymmetric`, `both-ways`: only for transfers of 50 packets and of one packet
 2.1 | recommended | for web pages, the time for all objects | done | `bursts-1` to `bursts-4`, `traffic-mix`: page load
-2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS, and none for web users
+2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `asymmetric`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS, and none for web users
 2.3 | should | the packet loss ratio, frequently, or the interval between losses | done | in all scenarios: loss of the whole run, its distribution per second, and intervals between loss events. If phases alternate: loss over time. In `initial-windows`, `asymmetric`, `traffic-mix` and `both-ways`: intervals between single losses
 2.3 | should | compare packets sent with those received | done | the simulator counts both, and loses none
 2.4 | should | the degree of loss synchronization, with and without the discipline | done | the global synchronization ratio, in every table, also for `drop_tail`
@@ -68,7 +68,7 @@ TABLE = """
 3.1 | should | attention to the topology when schemes are compared | done | all disciplines run on the same networks, among them `asymmetric` and `two-queues`
 3.2 | should | choose the buffer with care; it may be the bandwidth-delay product | done | that product, 83 packets, for all disciplines, with the round trip of most flows, not with the largest one of `round-trips`
 3.2 | must | justify the buffer's size | done | see “What the RFC leaves open”
-3.2 | should | the same buffer across the tests | partly | 83 packets for all disciplines, except on a link that is ten times as fast (8.2.6), where it is ten times as large
+3.2 | should | the same buffer across the tests | partly | 83 packets for all disciplines, except in `bursts-buffers`, which varies it, and on a link that is ten times as fast (8.2.6), where it is ten times as large
 3.3 | should | NewReno with SACK as the standard, CUBIC and LEDBAT | done | Linux's Reno, which has SACK, its CUBIC, and LEDBAT
 3.3 | may | other congestion controls | done | `scalable`: Prague. Any other by `--set flows.*.algorithm=bbr`
 4.1 | should | describe the setup, with versions | done | summary.json and the report
