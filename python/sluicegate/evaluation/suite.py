@@ -175,7 +175,8 @@ class Scenario:
                 )
             if key in varied:
                 raise _core.ScenarioError(
-                    f"sets: {key}: is what the scenario varies (in {self.id}); choose other scenarios with only"
+                    f"sets: {key}: is what the scenario varies (in {self.id}); choose other scenarios with --only "
+                    "(only=)"
                 )
         return replace(self, changed=(*self.changed, *sets))
 

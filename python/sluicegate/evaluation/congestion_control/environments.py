@@ -91,9 +91,9 @@ SCENARIOS = (
     of_rate("rate-1m", "1 Mbit/s", 1, "0.3 bandwidth-delay products are one packet, the smallest buffer.", least=0.3),
     of_rate("rate-10m", "10 Mbit/s", 1, "A home line."),
     of_rate("rate-100m", "100 Mbit/s", 1, "A fast home line."),
-    of_rate("rate-1g", "1 Gbit/s", 0.5, "Fibre. Runs take half of the others' time."),
-    of_rate("rate-10g", "10 Gbit/s", 0.25, "A data centre's rate at a country's distance. Runs take a quarter of the "
-            "others' time: with Reno they show how the link is filled, and little more."),
+    of_rate("rate-1g", "1 Gbit/s", 0.5, "Fibre. Runs are half as long as those of other scenarios."),
+    of_rate("rate-10g", "10 Gbit/s", 0.25, "A data centre's rate at a country's distance. Runs are a quarter as "
+            "long as those of other scenarios: with Reno they show how the link is filled, and little more."),
     ControlScenario(
         "round-trip", "3", "Round trips",
         "One flow has the link at base round trips from 5 to 500 ms, with the buffer of one bandwidth-delay product "

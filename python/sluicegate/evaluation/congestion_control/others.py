@@ -85,7 +85,8 @@ SCENARIOS: tuple[ControlScenario, ...] = (
     ControlScenario(
         "collapse", "4", "Far too many flows",
         "100 flows share 2 Mbit/s and a buffer of four bandwidth-delay products, less than a packet for each in a "
-        "round trip. They have to fall back to less than that, as timeouts do, or much of what is sent is lost.",
+        "round trip. Each has to send less than a packet in a round trip, as timeouts make it do, or much of what is "
+        "sent is lost.",
         lambda settings: {TESTED: flow(100)}, (Number(LINKS, "loss_ratio"), Number(LINKS, "goodput_bps")),
         network=Dumbbell(rate="2 Mbit/s", delay="1 ms"),
         link=Workload("", "2 Mbit/s", 2, packets("2 Mbit/s", products=4), RTT, 100),

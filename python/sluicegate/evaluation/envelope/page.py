@@ -42,8 +42,8 @@ MOVED = (
     "runs above, and leave out the fastest links, so rates may differ: compare only along a row."
 )
 ASKED = (
-    "Rates between which the promise is kept, if only this parameter has the value. These runs have fewer packets than "
-    f"those of the regions, so the fastest links are not measured. {ENDS}"
+    "Rates between which the promise is kept if only this parameter is changed, to this value. These runs have fewer "
+    f"packets than those of the regions, so the fastest links are not measured. {ENDS}"
 )
 RAISED = "“raises”: the discipline raises an exception with that value, in the constructor or in a run."
 

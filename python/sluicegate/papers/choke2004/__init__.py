@@ -43,7 +43,7 @@ PAPER = Paper(
         Choice("TCP NewReno", "ns-2 2.1b9's", "the profile `ns2`, NewReno", "an acknowledgement for each packet, a "
                "clock of 10 ms, least timeout 200 ms"),
         Choice("RED for Vegas", "missing", "20 and 1020 packets, p_max 0.1", "the queue of 100 flows with 3 packets "
-               "each lies between, and drops are few enough that α, not timeouts, rules the window"),
+               "each lies between these thresholds, and drops are few enough that α, not timeouts, rules the window"),
         Choice("α of Vegas", "missing; one number", "α = β = 3 packets, γ = 1; others in Figure 7", "UDP's share "
                "hardly depends on it, the queue does"),
         Choice("Rate of UDP in Figs. 8 and 9", "not stated", "10c", "as in Figure 5"),

@@ -89,7 +89,7 @@ def rows_of_groups(candidates: Runs, unequal: Runs, round_trips: Runs, checks: S
 def beyond(candidates: Runs, unequal: Runs, round_trips: Runs) -> Iterator[Check]:
     """First rows: one UDP flow of 2c with 2, 3 or 5 candidates, and with 5 candidates beside 96 TCP flows. Then three
     UDP flows of 0.5c, c and 3c. Then half of the TCP flows with a round trip of 20 ms, half with 400 ms. Shares of
-    groups of flows; the approximate model has one UDP flow and one candidate, so nothing to say here."""
+    groups of flows; the approximate model has one UDP flow and one candidate, so it gives no values here."""
     five, crowd = candidates.at(N=TCP_FLOWS, m=5), candidates.at(N=CROWD)
     two, three, with_five, crowded = groups(candidates)
     yield reference("the extended model holds for 2 and 3 candidates against one UDP flow of 2c",
@@ -100,9 +100,9 @@ def beyond(candidates: Runs, unequal: Runs, round_trips: Runs) -> Iterator[Check
     yield reference(
         "the extended model holds for 5 candidates", shares_hold(with_five), ALLOWED, id="five-candidates",
         evidence=many, because=f"Their drops hold the queue at {five['b'].mean:.0f} packets, near min_th: RED's "
-        f"average falls below it {falls.mean:.0f} times a minute, {off.mean:.0f} % of the time, and while CHOKe is off "
-        f"UDP gets through. With {CROWD} TCP flows it falls below it {never.mean:.0f} times, and UDP has what the "
-        "model says.",
+        f"average falls below min_th {falls.mean:.0f} times a minute and is below it {off.mean:.0f} % of the time. "
+        f"CHOKe is then off, and UDP gets through. With {CROWD} TCP flows the average falls below min_th "
+        f"{never.mean:.0f} times a minute, and UDP has what the model says.",
     )  # fmt: skip
     yield many
     words = "the extended model holds for three UDP flows of 0.5c, c and 3c"

@@ -216,8 +216,9 @@ def draw_laws(table: pl.DataFrame) -> Drawn:
         chart=by_law, many=many, load=load)  # fmt: skip
 def each_law(many: Runs, load: Runs) -> Iterator[Check]:
     """The runs of Figures 4 and 5; drawn are those of Figure 5. Left: models that change one thing at a time. Middle:
-    f(p₁, τ) at the measured p₁ and τ over the measured x₁. Right: g at the measured queue over RED's measured drops,
-    and hits: the part of a flow's arrivals that the comparison drops, over its part of the queue, 1 by (5)."""
+    TCP's law f(p₁, τ) at the measured p₁ and τ, over the measured x₁. Right: RED's law g at the measured queue, over
+    RED's measured drops; and hits: the part of a flow's arrivals that the comparison drops, over its part of the
+    queue, which is 1 by (5)."""
     of_load, of_many = laws(load, "x0"), laws(many, "N")
 
     def law(name: str) -> Quantity:

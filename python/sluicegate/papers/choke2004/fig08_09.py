@@ -92,7 +92,8 @@ def over_time(forty: Runs, few: Runs, fast: Runs, checks: Sequence[Check]) -> Dr
         source="Sec. VI", chart=over_time, forty=forty, few=few, fast=fast)  # fmt: skip
 def fig8_9(forty: Runs, few: Runs, fast: Runs) -> Iterator[Check]:
     """UDP sends 10c. One run (seed {seed}), a minute of it; the mean is that of all runs. Models are drawn where they
-    have an answer. The last panel tests the statement on growing c."""
+    have an answer. The last panel tests whether the queue also oscillates when c, the link's rate, grows
+    with fixed N."""
     yield claim("with N = 40 the queue fluctuates around a level well above min_th", cycles(forty)[0],
                 within(None, 0, "never"), source="Sec. VI, Fig. 8")  # fmt: skip
     yield claim("with N = 8 the queue oscillates around min_th, constantly turning CHOKe on and off",

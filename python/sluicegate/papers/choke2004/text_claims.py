@@ -79,7 +79,7 @@ def panel(axes: Axes, title: str, lines: dict[str, pl.DataFrame], label: str, ti
 def kinds(several: Runs, ends: Runs, back: Runs, load: Runs) -> Iterator[Check]:
     """32 NewReno transfers on 1 Mbit/s. Left: several equal UDP flows and one candidate; lines: the full model with
     timeouts and RED's gaps. Right: an arrival is compared with the packet at the head or at the tail. TCP spaced: its
-    packets leave at 1 Mbit/s; UDP jittered: with random gaps."""
+    packets leave at 0.97 Mbit/s; UDP jittered: with random gaps."""
     one = load.at(x0=10.0)["share"]
     for at in several.each("k"):
         more = (at.over("x0", "share").at(5.0) - one).as_("share of all with 5c each, less that of one with 10c",

@@ -25,7 +25,7 @@ def at_most(value: float) -> Bound:
 
 def about(value: float, room: float) -> Bound:
     """Around a number that the text calls approximate."""
-    return within(value - room, value + room, f"{value:g} as the text says “approximately”, give or take {room:g}")
+    return within(value - room, value + room, f"{value:g}, give or take {room:g} because the text says “approximately”")
 
 
 def above(runs: Runs, of: Of, size: int) -> Quantity:

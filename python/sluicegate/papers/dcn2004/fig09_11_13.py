@@ -33,7 +33,8 @@ WITHOUT_ECN = (DROP_TAIL, AFD, RIO_PS)
 
 SUPERIOR = "clear performance superiority for DCN and PI with ECN"
 CARRIED = (
-    "The cause is not isolated. Table 1 has what both carry and drop; the figure on targets has PI with 240 packets."
+    "The cause is not isolated. Table 1 has what both schemes carry and drop; the figure on targets has PI with "
+    "240 packets."
 )
 
 chart = Distributions(schemes=BEST)

@@ -24,7 +24,7 @@ def fig10(runs: Runs) -> Iterator[Check]:
     """Share of the bytes of all completed responses that are in responses of at most this size."""
     yield from above_the_others(runs)
     for size, name, paper in ((10_000, "10,000 bytes", 20), (1_000_000, "1 MB", 75)):
-        bound = within(paper - 5, paper + 5, f"{paper} as the text says “approximately”, give or take 5")
+        bound = within(paper - 5, paper + 5, f"{paper}, give or take 5 because the text says “approximately”")
         yield reference(f"approximately {paper} % of the bytes are in responses of {name} or less",
                         share(runs.at(scheme=DROP_TAIL), Distribution.of_sizes, size), bound)  # fmt: skip
 

@@ -142,7 +142,7 @@ def one_unresponsive_flow(runs: Runs, authors: Runs) -> Iterator[Check]:
             ),
             source=source,
             id=f"{name}-held",
-            tested="at least a 33rd, because the flow always has packets waiting, and at most twice one",
+            tested="at least a 33rd, because the flow always has packets waiting, and at most twice that",
         )
     yield reference(
         "SRED's hits point at flows that have more than others, but they count for little: a flow that fills the "

@@ -169,7 +169,7 @@ def never_exceeds_max_th(runs: Runs, though: str = "") -> Iterator[Check]:
     checks = list(is_eq_1(runs))
     yield claim(
         f"when RED drops at max_th, the calculated average does not exceed it{though}", runs["greatest"].greatest(),
-        within(None, MAX_TH, f"{MAX_TH} as claimed, without room"), source="Secs. I and VIII", id="average",
+        within(None, MAX_TH, f"{MAX_TH} as claimed, with no tolerance"), source="Secs. I and VIII", id="average",
         because="Every arrival at max_th and above is dropped, but it still moves the average towards the queue, which "
         "is longer until it has drained: the average lags by w_q.", evidence=checks[-1],
     )  # fmt: skip

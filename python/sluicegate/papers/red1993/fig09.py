@@ -128,8 +128,9 @@ def fig9(heavy: Runs, few: Runs) -> Iterator[Check]:
     """41 connections on the network of Fig. 10 for one second, half of them each way. Above: the queues at both
     gateways as arrivals find them, the averages, the thresholds, and an X for each packet dropped there. Below: a mark
     for each packet of data as it arrives at gateway A and one as it departs, by its number in its connection; an X for
-    each packet of data dropped by either gateway, and in the bottom row for every packet. The run with seed {seed}.
-    What the transfers send was chosen here, so that the utilisation shows no more than that such a traffic exists."""
+    each packet of data dropped by either gateway, and in the bottom row one for every packet dropped,
+    acknowledgements included. The run with seed {seed}. What the transfers send was chosen here, so that the
+    utilisation shows no more than that such a traffic exists."""
     for gateway, _, used, direction in GATEWAYS:
         where = f"gateway {gateway.upper()}"
         yield reference(f"the congested link is used {used} % over the second, in {direction}",

@@ -127,8 +127,8 @@ def bounds_and_chances(luck: Runs, **_: object) -> Drawing:
 def fig16(luck: Runs) -> Iterator[Check]:
     """Lines: the bound exp(−2n(C − 1)²p²) for n = 100, the first bound of eq. (4), and the binomial chance. Dots: five
     Poisson sources with parts of 0.04, 0.06, 0.1, 0.2 and 0.6 of the load at a RED gateway, in windows of time with
-    about 100 drops, all seeds. The bound is far above the chance; the first bound, by which results judge a flow's
-    share of recent drops, is nearer."""
+    about 100 drops, all seeds. The bound is far above the chance; the first bound, by which a run's results judge a
+    flow's share of recent drops, is nearer."""
     from scipy.special import ndtri
 
     lines = pl.concat(curves(c) for c in MULTIPLES)

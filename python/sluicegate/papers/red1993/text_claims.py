@@ -307,7 +307,7 @@ def misbehaving(users: Runs) -> Iterator[Check]:
         yield reference(
             roughly, greedy.quantities[0], printed(75, 10), id="75", evidence=lies_between,
             because="The paper does not say what her users did; here they use the first window above an equal share. "
-            f"The gain depends on the window: {told}. A window between these has the printed one.",
+            f"The gain depends on the window: {told}. A window between these gives the printed gain.",
         )  # fmt: skip
         yield lies_between
 
