@@ -113,7 +113,7 @@ def test_a_class_where_an_object_is_wanted_is_told_so(call: Callable[[], object]
         (lambda: sg.check("unresponsive", sets={"queue.limit": -1}), "sets: queue.limit = -1: must not be negative"),
         (
             lambda: sg.compare("unresponsive", disciplines="red", sets={"run.seed": 3}),
-            "sets: run.seed: a comparison takes the seeds it is given, not this one",
+            "sets: run.seed: give seeds instead",
         ),
         (
             lambda: sg.compare("unresponsive", disciplines="red", duration="9"),
@@ -125,7 +125,7 @@ def test_a_class_where_an_object_is_wanted_is_told_so(call: Callable[[], object]
         ),
         (
             lambda: sg.sweep("unresponsive", over={"run.seed": [1, 2]}),
-            "over: run.seed: a sweep takes the seeds it is given",
+            "over: run.seed: give seeds instead",
         ),
         (
             lambda: sg.sweep("unresponsive", over={"queue.min_th": [1, 2]}, sets={"queue.min_th": 3}),

@@ -436,7 +436,7 @@ def test_a_placeholder_is_no_interface(sluicegate: Program, names: tuple[str, ..
         answer = sluicegate(*command, *names)
         assert (answer.returncode, answer.stdout) == (2, "")
         assert answer.stderr.startswith(
-            f"error: {names[-2]} {names[-1]}: say the interface's own name; on the router `ip route"
+            f"error: {names[-2]} {names[-1]}: give the interface's name; on the router `ip route"
         )
 
 

@@ -142,7 +142,7 @@ def test_a_forgotten_packet_is_named_on_the_command_line(sluicegate: Program, mi
         ("mine.py:Mine", "mine.py:Mien", 6, ["aqms/mine.py has no class or function Mien", 'did you mean "Mine"?']),
         ("mine.py:Mine", "mine.py:sg", 6, ["has no class or function sg"]),
         ("mine.py:Mine", "choke:candidates=2", 6, ["no such discipline", '"path.py:Class"']),
-        ("mine.py:Mine", "mine.py:Mine:names=b", 6, ["name mine.py:Mine alone", "as queue.python.names=b"]),
+        ("mine.py:Mine", "mine.py:Mine:names=b", 6, ["give only mine.py:Mine here", "as queue.python.names=b"]),
         ('names = ["a"]', "limit = 0", 6, ["Mine: limit must be at least 1"]),
         ('names = ["a"]', "nmaes = 3", 6, ["unexpected keyword argument 'nmaes'", 'did you mean "names"?']),
         ('names = ["a"]', "names = [1]", 12, ["queue.python.names: must be a number, a text"]),

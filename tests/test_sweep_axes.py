@@ -35,10 +35,10 @@ def test_axes_that_go_together() -> None:
         ({("a", "b"): []}, sg.ScenarioError, "over: a, b: name at least one value"),
         ({("a", "b"): [(1, 2), (1, 2)]}, sg.ScenarioError, "over: a, b: 1, 2 is there twice"),
         ({("a", "a"): [(1, 2)]}, sg.ScenarioError, "over: a: given twice"),
-        ({("a", "run.seed"): [(1, 2)]}, sg.ScenarioError, "over: run.seed: a sweep takes the seeds it is given"),
+        ({("a", "run.seed"): [(1, 2)]}, sg.ScenarioError, "over: run.seed: give seeds instead"),
         ({("a", "b"): "1,2"}, TypeError, "over: a, b = '1,2': expected rows of values, such as"),
         ({("a", "b"): [1, 2]}, TypeError, "over: a, b = 1: expected rows of values, such as"),
-        ({("a",): [(1,)]}, TypeError, "over: ('a',): several keys go together"),
+        ({("a",): [(1,)]}, TypeError, "over: ('a',): a tuple must name several keys"),
         (
             {("queue.limit", "flows.1.raet"): [(50, 1)]},
             sg.ScenarioError,
@@ -58,7 +58,7 @@ def test_axes_that_go_together() -> None:
         ({"queue": [3]}, TypeError, "over: queue.discipline: expected a name or a discipline such as"),
         ({"queue": sg.Red}, TypeError, "over: queue.discipline: expected a name or a discipline such as"),
         ({"queue": "red", "queue.discipline": "pie"}, sg.ScenarioError, "over: queue.discipline: given twice"),
-        ({("queue", "a"): [("red,pie", 1)]}, sg.ScenarioError, "over: queue, a: a row has one discipline"),
+        ({("queue", "a"): [("red,pie", 1)]}, sg.ScenarioError, "over: queue, a: a row must name one discipline"),
         (
             {"queue.limit": [50, sg.Choke()]},
             TypeError,

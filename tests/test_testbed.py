@@ -133,11 +133,11 @@ def test_nothing_is_said_of_linux_hosts_but_where_they_are_told_to_differ(stub: 
 
 def test_what_an_algorithm_brings_along_and_the_kernel_keeps_is_said(stub: Stub) -> None:
     text = SCENARIO.replace('profile = "ns2", algorithm = "sack", min_rto = "300 ms"', 'algorithm = "vegas"')
-    brings = "bulk: algorithm = vegas implies profile = ns2; real hosts keep its"
+    brings = "bulk: algorithm = vegas implies profile = ns2; real hosts use its"
     assert warned(text)[1] == [
-        f"{brings} window = 20 packets and packet_size = 1000 B; give other values if you want them"
+        f"{brings} window = 20 packets and packet_size = 1000 B, too; set other values to change that"
     ]
-    assert warned(text, sets={"flows.0.window": "1 MB"})[1][0].startswith(f"{brings} packet_size = 1000 B;")
+    assert warned(text, sets={"flows.0.window": "1 MB"})[1][0].startswith(f"{brings} packet_size = 1000 B, too;")
     stated = {"flows.0.window": "1 MB", "flows.0.packet_size": "1500 B"}
     assert sg.testbed(text, sets=stated).remarks() == []
 

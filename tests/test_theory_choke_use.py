@@ -288,7 +288,7 @@ def test_round_trips_of_their_own_are_told_apart(sluicegate: Program, paper: Pat
         ("paper", "queue.choke.draw=front", 'queue.choke.draw: must be "random"'),
         ("paper", "queue.choke.regions=8", "queue.choke.regions: must be 0"),
         ("paper", "flows.0.algorithm=fixed", 'flows.0.algorithm: the theory has no law for "fixed"'),
-        ("paper", "flows.0.size=1 MB", "flows.0.size: the theory is of flows that last"),
+        ("paper", "flows.0.size=1 MB", "flows.0.size: the theory covers only flows that never end"),
         ("paper", "flows.1.packet_size=200 B", "flows.1.packet_size: must be 1000 B"),
         ("paper", "flows.1.kind=on_off", "flows.1"),
         ("topology", "queue.discipline=choke", "topology: network.links: the theory knows one bottleneck only"),

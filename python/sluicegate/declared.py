@@ -153,7 +153,7 @@ def discipline_wanted(queue: object) -> None:
     if isinstance(queue, Aqm):
         raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
     expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
-    hint = "; functions that run a network take texts, too" if isinstance(queue, str) else ""
+    hint = "; only functions that run a network also take a name" if isinstance(queue, str) else ""
     raise TypeError(f"queue: expected {expected}, not {what_is(queue)}{hint}")
 
 

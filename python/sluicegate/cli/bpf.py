@@ -66,8 +66,8 @@ def bpf(
         print(f"{name}: {what} {before} → {after}")
     if changed:
         print(
-            "the change lasts until the object is loaded again, such as at the next start; to keep it, write "
-            "a new object: `sluicegate tc FILE --bpf -o FOLDER`"
+            "the change lasts until the object is loaded again, such as when the machine or the service starts; to "
+            "keep it, write a new object: `sluicegate tc FILE --bpf -o FOLDER`"
         )
     elif name:
         print(f"{name}: nothing to change")

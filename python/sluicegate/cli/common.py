@@ -294,8 +294,8 @@ def access_line(wan: str | None, lan: str | None, margin: str | None, multiqueue
 
     for option, name in (("--wan", wan), ("--lan", lan)):
         if name in ("NAME", "DEV") or (name and ADDRESS.fullmatch(name)):  # copied from what a command or page prints
-            raise Refusal(f"{option} {name}: say the interface's own name; on the router `ip route get 9.9.9.9` prints "
-                          "the one to the internet after dev, and `ip address` all of them")  # fmt: skip
+            raise Refusal(f"{option} {name}: give the interface's name; on the router `ip route get 9.9.9.9` prints "
+                          "the one to the internet, after the word dev; `ip address` lists all")  # fmt: skip
     if wan is None:
         if lan is not None:
             raise Refusal("--lan: needs --wan, the interface to the network")

@@ -302,7 +302,7 @@ def load(reference: str, file: str | None, what: str = "discipline") -> tuple[Aq
         file_name, _, rest = reference.partition(".py:")
         if what == "discipline" and "=" in rest:
             name, _, pair = rest.partition(":")
-            raise ScenarioError(f"name {file_name}.py:{name} alone, and its values as queue.python.{pair}")
+            raise ScenarioError(f"give only {file_name}.py:{name} here, and its values as queue.python.{pair}")
         raise ScenarioError(f'no such {what}; one written in Python is named "path.py:Class"')
     path = _path(place, file)
     try:

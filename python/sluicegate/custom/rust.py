@@ -285,7 +285,7 @@ def source() -> tuple[Path, str]:
         ) from None
     if found != version():
         raise ScenarioError(
-            f"{where} has Sluicegate {found}, and this is {version()}: set {SOURCE} to a checkout of it"
+            f"{where} has Sluicegate {found}, and this is {version()}: set {SOURCE} to a checkout of {version()}"
         )
     return where.resolve(), digest.hexdigest()
 

@@ -164,7 +164,7 @@ def pie_words(pipe: Pipe, values: Values) -> str:
     said += f" max_ecnth {values['mark_th']:.9g} {'ecn' if values['action'] == 'mark' else 'noecn'}"
     said += " drand" if values["derandomise"] else " nodrand"
     pipe.say("long_delay is not deployed: dummynet has no such rule", "long_delay" in values)
-    pipe.say("mode = byte is not deployed: dummynet judges packets alike", values["mode"] == "byte")
+    pipe.say("mode = byte is not deployed: dummynet's probability ignores packet lengths", values["mode"] == "byte")
     return said
 
 
@@ -228,7 +228,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
     place = pipe.link
     wire = place.framing.on_wire(place.packet)
     pipe.say(
-        f"the {framing_text(place.framing)} is not deployed: dummynet sends the bytes of IP packets alone. With a bw "
+        f"the {framing_text(place.framing)} is not deployed: dummynet counts only the bytes of IP packets. With a bw "
         f"of {rate_text(place.rate * place.packet / wire)} a packet of {place.packet} bytes takes as long as on the "
         "link, a shorter one less",
         place.framing != Framing(),

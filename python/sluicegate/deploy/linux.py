@@ -99,7 +99,7 @@ def lines(
     else:
         shape(plan)
         plan.install("parent 1:1", queue)
-        plan.say("several transmit queues help cake alone (cake_mq): htb has one lock", position.multiqueue)
+        plan.say("only cake gains from several transmit queues (cake_mq): htb has one lock", position.multiqueue)
     undo = ["root"] + ["clsact"] * plan.sets_tc_index
     plan.say(f"{' and '.join(f'`tc qdisc del dev {plan.dev} {what}`' for what in undo)} {UNDO}")
     plan.say("[[changes]] are not deployed: these are the values at the start", bool(resolved.get("changes")))

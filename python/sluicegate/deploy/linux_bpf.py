@@ -148,7 +148,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
     if folder is None:
         remarks.insert(0, f"`sluicegate tc FILE --bpf -o FOLDER` writes {queue}.o")
     if place.framing.around == 0:
-        remarks.append("a packet takes the time of its IP bytes: say network.framing for what the line adds")
+        remarks.append("the queue counts only the IP bytes of packets: set network.framing to what the line adds")
     numbers = {number: value for number, value, _ in made.numbers}
     if (limit := numbers["link.limit_bytes"]) != 2**64 - 1:
         most = numbers["link.limit_packets"]

@@ -87,7 +87,7 @@ def design_dcn(
     whole(flows=flows, q_ref=q_ref)
     most = default("dcn", "hb_flows")
     if flows > most:
-        raise _core.ScenarioError(f"flows = {flows}: HB holds {most} flows")
+        raise _core.ScenarioError(f"flows = {flows}: HB, DCN's table of high-bandwidth flows, holds at most {most}")
     dec, update = (quantity(name, text, "network.delay") / 1e9 for name, text in
                    (("t_dec", t_dec), ("t_update", t_update)))  # fmt: skip
     warnings = []
@@ -99,7 +99,7 @@ def design_dcn(
     a, b = _gains(gain, effect)
     limit = room("dcn", q_ref)
     dcn = Dcn(q_ref=q_ref, limit=limit, a=a, b=b, t_dec=t_dec, t_update=t_update, **_action(ecn))  # type: ignore[arg-type]
-    told = f"gain·t_dec/(N·t_update), {effect:.3g} packets for each of p_ref"
+    told = f"gain·t_dec/(N·t_update): one packet more of p_ref adds {effect:.3g} packets in each t_update"
     about = _about(q_ref, limit, flows, most, gain, update, ("a", a, "b", b, told), warnings)
     return DcnDesign(queue=dcn, **about)
 

@@ -395,8 +395,8 @@ def compare(
     name, overrides = about.name, about.sets
     for key, _ in overrides:
         if key in ("run.seed", "queue.discipline"):
-            instead = {"run.seed": "the seeds", "queue.discipline": "the disciplines"}[key]
-            raise _core.ScenarioError(f"sets: {key}: a comparison takes {instead} it is given, not this one")
+            instead = {"run.seed": "seeds", "queue.discipline": "disciplines"}[key]
+            raise _core.ScenarioError(f"sets: {key}: give {instead} instead")
     texts = {choice.label: under(about, choice)[0] for choice in given}
     read = {choice.label: read_under(about, choice) for choice in given}
     resolved = {label: each.resolved for label, each in read.items()}

@@ -221,7 +221,7 @@ def parsed(
 def _parsed(text: str) -> Choice:
     """One discipline of a text."""
     if text.partition(":")[0].strip().endswith(".rs"):
-        why = "one in Rust is built in, and then known by its name: see docs/rust-discipline.md"
+        why = "compile a discipline in Rust into Sluicegate, and then give its name: see docs/rust-discipline.md"
         raise _core.ScenarioError(f'discipline "{text.strip()}": {why}')
     label, name, values = parsed(text, "discipline", "choke:candidates=2:limit=500")
     if len(several := re.split(r"[\s;]+", name)) > 1 and {*several} <= {*known()}:

@@ -139,13 +139,13 @@ def axes(over: Over) -> list[Axis]:
                 raise TypeError(f'over: {key!r}: expected a dotted key, such as "flows.1.rate"')
             key = DISCIPLINE if key.strip() == QUEUE else key
             if key in ("run.seed", "run.series"):
-                why = "a sweep takes the seeds it is given" if key == "run.seed" else "a sweep keeps no series"
+                why = "give seeds instead" if key == "run.seed" else "a sweep keeps no series"
                 raise _core.ScenarioError(f"over: {key}: {why}")
             if any(axis.key == key for axis in (*found, *made)):
                 raise _core.ScenarioError(f"over: {key}: given twice")
             made.append(_axis(key, values, along=bool(made)))
         if len({len(axis.values) for axis in made}) > 1:
-            raise _core.ScenarioError(f"over: {', '.join(key for key, _ in together)}: a row has one discipline")
+            raise _core.ScenarioError(f"over: {', '.join(key for key, _ in together)}: a row must name one discipline")
         seen = set()
         for place, cells in enumerate(zip(*(axis.cells for axis in made), strict=True)):
             if cells in seen:
@@ -173,7 +173,7 @@ def _together(keys: tuple[str, ...], given: object) -> list[tuple[str, object]]:
     name = ", ".join(map(str, keys))
     wanted = 'expected rows of values, such as [("1 Mbit/s", 50), ("2 Mbit/s", 100)]'
     if len(keys) < 2 or not all(isinstance(key, str) for key in keys):
-        raise TypeError(f'over: {keys!r}: several keys go together, such as ("flows.1.rate", "queue.limit")')
+        raise TypeError(f'over: {keys!r}: a tuple must name several keys, such as ("flows.1.rate", "queue.limit")')
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"over: {name} = {given!r}: {wanted}")
     rows = list(given)

@@ -198,7 +198,7 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
             others.setdefault(word, []).append(flow["name"])
         if not linux and "profile" not in keys and (kept := [key for key in KEPT if key in flow and key not in keys]):
             values = " and ".join(f"{key} = {amount(flow[key])}" for key in kept)
-            said = f"algorithm = {word} implies profile = {flow['profile']}; real hosts keep its {values}"
+            said = f"algorithm = {word} implies profile = {flow['profile']}; real hosts use its {values}, too"
             brought.setdefault(said, []).append(flow["name"])
     sentences = [
         f"{_names(groups)}: the kernel's TCP decides instead of {', '.join(keys)}" for keys, groups in replaced.items()
@@ -208,7 +208,7 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
         "profile = linux simulates the kernel's"
         for word, groups in others.items()
     ]
-    sentences += [f"{_names(groups)}: {said}; give other values if you want them" for said, groups in brought.items()]
+    sentences += [f"{_names(groups)}: {said}; set other values to change that" for said, groups in brought.items()]
     if resolved["run"]["recent"] != RECENT:
         sentences.append("run.recent does nothing: only simulated runs have shares of recent drops")
     return sentences

@@ -220,7 +220,7 @@ def _not_given(sets: Iterable[tuple[str, str]], swept: Sequence[Axis]) -> None:
     """Raise `ScenarioError` for an override that the sweep gives."""
     for key, _ in sets:
         if key == "run.seed":
-            raise _core.ScenarioError("sets: run.seed: a sweep takes the seeds it is given, not this one")
+            raise _core.ScenarioError("sets: run.seed: give seeds instead")
         if key == "run.series":
             raise _core.ScenarioError("sets: run.series: a sweep keeps no series")
         if any(axis.key == key for axis in swept):

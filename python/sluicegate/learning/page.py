@@ -83,7 +83,7 @@ def _of(way: Direction) -> list[tuple[str, str]]:
         found += [("rate", interval), ("framing", way.rate.framing or "not determined")]
     if way.told is not None:
         buffer = way.told.buffer
-        full = f"was full, its limit is in {buffer.full}" if buffer.full else "never seen full"
+        full = f"the queue was full, its limit is in {buffer.full}" if buffer.full else "the queue was never seen full"
         found += [
             ("discipline", " or ".join(way.told.names) or "not determined"),
             ("most that waited", f"{buffer.packets} packets, {buffer.bytes} bytes; {full}"),

@@ -91,7 +91,7 @@ METRICS: tuple[tuple[str, str, str, Values], ...] = (
     ("sluicegate_late_packets", "counter", "Packets forwarded more than 1 ms late.", _whole("late_packets")),
     ("sluicegate_lost_outside_packets", "counter", "Frames that the interfaces lost or refused.",
      _whole("lost_outside")),
-    ("sluicegate_running_seconds", "gauge", "How long the bridge runs.", _whole("time_s")),
+    ("sluicegate_running_seconds", "gauge", "Time since the bridge started.", _whole("time_s")),
 )  # fmt: skip
 """Name, type, meaning, and the values with their labels of a status."""
 

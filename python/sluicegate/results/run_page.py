@@ -200,7 +200,7 @@ def heavy_flows(rows: Sequence[Row]) -> Table:
         ("link", lambda row: row["link"]),
         ("share %", lambda row: f"{100 * row['recent_share']:.0f}"),
         ("expected %", lambda row: f"{100 * row['recent_expected']:.2g}"),
-        ("of the last", lambda row: f"{row['recent_packets']:.0f}"),
+        ("packets counted", lambda row: f"{row['recent_packets']:.0f}"),
         ("p", lambda row: f"≤ {row['recent_p_value']:.1g}" if row["recent_p_value"] >= 1e-12 else "< 1e-12"),
     ]
     return made(rows, columns, 2)

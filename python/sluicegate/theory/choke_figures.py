@@ -79,7 +79,7 @@ def candidates(counts: list[int], shares: list[float], table: list[list[int | No
             counts, needed, "-", marker="osD^vP"[index % 6], color=colours[index % 6], label=f"≤ {100 * share:g} %"
         )
     edge = [next(m for m in range(1, 10**4) if k * choke.most_phi(m) < 1 - 1e-9) for k in counts]
-    axes.plot(counts, edge, ":", color=plot.GREY, label="less: they fill the queue")
+    axes.plot(counts, edge, ":", color=plot.GREY, label="below: the flows fill the queue")
     axes.set_xlabel("unresponsive flows")
     axes.set_ylabel("candidates m")
     axes.set_ylim(bottom=0)

@@ -101,7 +101,7 @@ def check(scenario: dict[str, Any], name: str) -> None:
             refuse(f"{place}.kind", f'the theory has no "{flow["kind"]}" source; it has tcp, udp and poisson')
         for key in ("size", "stop"):
             if key in flow:
-                refuse(f"{place}.{key}", "the theory is of flows that last; leave it out")
+                refuse(f"{place}.{key}", "the theory covers only flows that never end; leave it out")
         if flow["kind"] == "tcp" and flow["algorithm"] not in SQUARE_ROOT:
             known = ", ".join(SQUARE_ROOT)
             refuse(f"{place}.algorithm", f'the theory has no law for "{flow["algorithm"]}"; it has for {known}')
