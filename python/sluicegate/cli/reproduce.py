@@ -24,7 +24,7 @@ def reproduce(
     ] = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Longer runs, of the paper's length if stated, with more seeds; dcn2004: one."),
+        typer.Option("--full", help="Longer runs, of the paper's length if stated, with more seeds (dcn2004: 1 seed)."),
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs with one seed for a first look; verdicts are not checked.")
