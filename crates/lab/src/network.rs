@@ -14,7 +14,7 @@ params! {
         /// not see them.
         tx_ring: Option<Size> = optional("none: the queue gives a packet when the transmitter is free"), unit("packets"),
             range(Range::from(1.0)), source("FreeBSD and Linux: drivers' transmit rings");
-        /// Rate of every host's access link. The default is so fast that the port only spaces a host's packets.
+        /// Rate of every host's access link. By default this link is no bottleneck and only spaces packets.
         access_rate: Option<Rate> = optional("ten times the bottleneck's rate"), range(Range::POSITIVE),
             source("CHOKe 1999, Fig. 1: ten times");
         /// Propagation delay of every host's access link, one way.
@@ -34,8 +34,8 @@ params! {
             source("Sluicegate");
         /// Propagation delay of the opposite direction.
         delay: Option<Span> = optional("as forward"), source("Sluicegate");
-        /// The limit of the opposite direction's Drop Tail queue. With a shaper that is the line's own queue, else that of
-        /// [queue]. Other disciplines ignore it.
+        /// The limit of the opposite direction's queue if its discipline is Drop Tail; other disciplines ignore it. With a
+        /// shaper it is the limit of the line's own Drop Tail queue.
         buffer: Option<Size> = optional("the limit of [queue.drop_tail]"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
     }

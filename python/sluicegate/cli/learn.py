@@ -52,7 +52,7 @@ def learn(
     inside: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PREFIX", help="Home addresses. Repeatable. [private ones, or the host in all connections]"
+            metavar="PREFIX", help="Home addresses. Repeatable. [the host in all connections, else private addresses]"
         ),
     ] = None,
     on_jump: Annotated[

@@ -165,8 +165,8 @@ def access_line(
 
     `down`, `up`: the rates of the line, such as "100 Mbit/s". With "lte" the download's rate follows a trace, and
     `down` is its mean (default: 9 Mbit/s). `rtt`: round trip to a server nearby without load, as `ping` measures it
-    (default: typical of the kind); the scenario's median round trip without load is then the same. `access`: vdsl
-    (dsl), adsl, docsis (cable), fibre, lte or satellite.
+    (default: typical of the kind); the scenario's median round trip without load equals it. `access`: vdsl (dsl), adsl,
+    docsis (cable), fibre, lte or satellite.
     `users`: people who browse, each with a long download. `calls`, `games`: in both directions. `uploads`: connections
     of one device that sends a backup or photographs. `buffer_ms`: the size of the modem's buffer, if measured (default:
     250, or the time of ten packets if that is longer); `buffer_up_ms`: that of the upload, where it differs. `reasons`:

@@ -123,8 +123,8 @@ def design_afd(
     If `q_ref`, `w` or `gain` is left out, it is AFD's default. `ecn`: mark ECN-capable packets, and drop the
     others.
 
-    If a scenario leaves alpha and beta out, they follow the flows in the buffer and the arrivals. Raises
-    `ScenarioError` when a value is wrong.
+    If a scenario leaves alpha and beta out, AFD derives them during the run from the numbers of flows and packets in
+    the shadow buffer and of arrivals per sample. Raises `ScenarioError` when a value is wrong.
 
     >>> design = sg.design_afd(rate="100 Mbit/s", flows=400)
     >>> sorted(design.values())

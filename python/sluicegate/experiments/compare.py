@@ -177,8 +177,8 @@ class Comparison(ResultObject):
 
     @property
     def kinds(self) -> list[list[str]]:
-        """The labels that are compared with each other: those of simulated runs, and those of runs between real
-        hosts."""
+        """A list of the labels of simulated runs, and one of those of runs between real hosts, if any. `best` and
+        `differences` compare only labels in the same list."""
         real = list(self.twins.values())
         return [kind for kind in ([each for each in self.disciplines if each not in real], real) if kind]
 
@@ -238,9 +238,9 @@ class Comparison(ResultObject):
         what: Literal["most", "least"] | None = None, within: Callable[[float], float] = lambda _: 0.0,
     ) -> list[str]:  # fmt: skip
         """The best disciplines (by label) in the column `name`, a quantity of `metric`: those that no other beats.
-        `among`: only these; simulated and real runs are compared separately. `what` is best: by default what `metric`
-        says. `within`: a function from the best mean to the largest difference of means that still counts as equal.
-        Empty if no run has a value."""
+        `among`: only these; simulated and real runs are compared separately. `what`: whether the most or the least is
+        best (default: as `metric` says). `within`: a function from the best mean to the largest difference of means
+        that still counts as equal. Empty if no run has a value."""
         if among is None:
             return [label for kind in self.kinds for label in self.best(name, metric, kind, what, within)]
         means = {label: self.mean(label, name)["mean"] for label in among}

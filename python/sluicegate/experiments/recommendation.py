@@ -169,11 +169,11 @@ class Recommendation(ResultObject):
         return [*held, *late]
 
     def misled(self) -> str | None:
-        """The first discipline of rank 1 that can be deployed, but leaves the queue in the modem; otherwise None.
+        """The first deployable discipline of rank 1, if all of these leave the queue in the modem with the margin that
+        was chosen; otherwise None.
 
-        Also None if another deployable discipline of rank 1 keeps the queue out of the modem with the chosen margin. If
-        no margin was found, it is the first deployable discipline of rank 1, or None if the margin was sought with one
-        of these disciplines."""
+        If `recommend` sought a margin and found none: the first deployable discipline of rank 1, but None if it sought
+        the margin with one of them."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:

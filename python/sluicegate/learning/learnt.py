@@ -32,9 +32,9 @@ def learn(
     """Learn a scenario of the link, its queue and its traffic from captures, best of all before and behind the queue.
 
     `captures`: pcap or pcapng files, of a router's two interfaces or of one place; within a file the interfaces are
-    distinguished. `inside`: addresses or prefixes at home, if `learn` cannot find them (it takes private ones, or the
-    one host that all connections share). `on_jump`: what to do if times jump, as in a replay. `out`: a file for the
-    scenario, which `simulate` and `recommend` take; files that it needs are written beside it.
+    distinguished. `inside`: addresses or prefixes at home, if `learn` cannot find them (it takes the one
+    host that all connections share, or else private addresses). `on_jump`: what to do if times jump, as in a replay.
+    `out`: a file for the scenario, which `simulate` and `recommend` take; files that it needs are written beside it.
 
     Raises `ScenarioError` when a file is not a capture, or nothing can be learnt from it; OSError when one cannot be
     read or written.

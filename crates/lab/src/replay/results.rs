@@ -227,12 +227,12 @@ impl Report {
             f64s(
                 "queueing_delay_max_ns",
                 "ns",
-                "upper end of the class of waiting times, at most 1/128 above any in it",
+                "upper end of the bin of waiting times, at most 1/128 above any in it",
                 rows().map(|(end, _)| end as f64),
             ),
-            u64s("packets", "packets", "packets of the class that were sent on", rows().map(|(_, count)| count)),
+            u64s("packets", "packets", "packets in this bin that were sent on", rows().map(|(_, count)| count)),
         ];
-        let summary = "One row for each class of waiting times of packets that were sent on: their distribution.";
+        let summary = "The distribution of waiting times of packets that were sent on: one row for each bin of times.";
         ResultTable { name: "delays", summary, columns }
     }
 

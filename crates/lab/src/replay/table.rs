@@ -269,13 +269,13 @@ fn packets(rows: &[Row]) -> ResultTable {
         all("interface", "", "interface, as its section of a pcapng file numbers them from 0", |row| {
             i64::from(row.interface)
         }),
-        all("flow", "", "number of its connection in `flows`; 0 when it cannot be told apart", |row| {
+        all("flow", "", "number of its connection in `flows`; 0 when it could not be assigned to one", |row| {
             i64::from(row.flow)
         }),
         all("backward", "", "1 when it goes against the direction of the connection's first packet", |row| {
             i64::from(row.backward)
         }),
-        whole(rows, "protocol", "", "protocol above IP, inside a tunnel that of the inner packet", |row| {
+        whole(rows, "protocol", "", "protocol above IP; in a tunnel, the protocol of the inner packet", |row| {
             row.carried.map(|carried| i64::from(carried.0))
         }),
         all("frame_bytes", "bytes", "length of the frame", |row| i64::from(row.frame)),

@@ -12,23 +12,28 @@ pub(super) fn response_times(named: Named<'_>) -> ResultTable {
         u64s(
             "response_bytes_max",
             "bytes",
-            "upper end of the class of response sizes, which it includes: 12, 15, 20, 25, 30, 40, 50, 60, 80, 100 in each \
-             power of ten, single bytes to 10",
+            "upper end of the bin of response sizes, inclusive. Up to 10 bytes each size has its own bin; then the ends \
+             are 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, and so on in each power of ten",
             rows().map(|(_, (size, ..))| size),
         ),
         f64s(
             "response_time_max_ns",
             "ns",
-            "upper end of the class of response times, at most 1/64 above any time in it",
+            "upper end of the bin of response times, at most 1/64 above any time in it",
             rows().map(|(_, (_, time, _))| time as f64),
         ),
-        u64s("exchanges", "exchanges", "exchanges of both classes", rows().map(|(_, (.., cell))| cell.exchanges)),
+        u64s(
+            "exchanges",
+            "exchanges",
+            "exchanges in this size bin and this time bin",
+            rows().map(|(_, (.., cell))| cell.exchanges),
+        ),
         u64s("response_bytes", "bytes", "bytes of their responses", rows().map(|(_, (.., cell))| cell.bytes)),
     ];
     ResultTable {
         name: "response_times",
-        summary: "The joint distribution of response sizes and times: one row for each class in which a group \
-                  completed exchanges in the measured window.",
+        summary: "The joint distribution of response sizes and times: one row for each group, size bin and time \
+                  bin with exchanges completed in the measured window.",
         columns,
     }
 }

@@ -54,11 +54,11 @@ pub(super) fn flows(named: Named<'_>) -> ResultTable {
         f64s(
             "recent_share",
             "1",
-            "its share of the last data packets that a queue under study marked or dropped in proportion to what flows \
-             send. These are marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference), \
-             and packets that Random Drop draws. In a queue with classes only those of the flow's class count. If the \
-             flow crosses several queues, the least likely share; missing if there were no such packets, or if it sent \
-             nothing",
+            "its share of the last data packets that a queue under study marked or dropped. It counts only marks and \
+             drops that hit flows in proportion to what they send: marks (not DECbit's or UT/LT's), early and forced \
+             drops (not those of drop preference), and packets that Random Drop draws. In a queue with classes only \
+             those of the flow's class count. If the flow crosses several queues, this is its share at the queue where \
+             so large a share is least likely; missing if there were no such packets, or if it sent nothing",
             recent(|recent| recent.share),
         ),
         f64s(

@@ -127,13 +127,13 @@ fn delays(groups: &[Group<'_>]) -> ResultTable {
         f64s(
             "delay_max_ns",
             "ns",
-            "upper end of the class of one-way delays, at most 1/128 above any delay in it",
+            "upper end of the bin of one-way delays, at most 1/128 above any delay in it",
             rows().map(|(_, (end, _))| end as f64),
         ),
-        u64s("packets", "packets", "packets of the class that were delivered", rows().map(|(_, (_, count))| count)),
+        u64s("packets", "packets", "packets in this bin that were delivered", rows().map(|(_, (_, count))| count)),
     ];
-    let summary = "The distribution of one-way delays: one row for each class of delays of packets of a group that \
-                   were delivered in the measured window.";
+    let summary = "The distribution of one-way delays: one row for each group and bin of delays, over the packets \
+                   delivered in the measured window.";
     ResultTable { name: "delays", summary, columns }
 }
 

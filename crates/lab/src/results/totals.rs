@@ -111,7 +111,7 @@ pub(super) fn counted(all: &[Counted<'_>], outcome: &Outcome) -> Vec<Column> {
             "drops_elsewhere_packets",
             "packets",
             "packets of its data dropped or lost at links that are not under study, or lost on connections' own paths \
-             because their vectors say so; not counted in drops_packets and lost_packets",
+             because their connection vectors say so; not counted in drops_packets and lost_packets",
             rows().map(|row| row.totals.drops_elsewhere),
         ),
         f64s(

@@ -92,12 +92,12 @@ def envelope(
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `promise`: the longest mean queueing delay of
     disciplines of your own, such as "20 ms", or a target for their queue, such as "5 ms target", which allows twice
     that delay (default: 400 ms, ITU-T G.114, with a warning); bundled disciplines have their own. `move`: the
-    parameters to vary, ["w_q"], or with values, {"max_th": [10, 20, 40]}, instead of half and twice (default: each
-    parameter that is a number; for a discipline in Python those of its signature). `grid`: a grid in place of the
-    suite's. `out`: a folder that keeps each run as soon as it ends, and finally gets report.html, the table of cells
-    and summary.json. Kept runs are not repeated. `jobs`, `executor`, `cluster` and `progress` as for `compare`; in a
-    script with your own class, put the call below `if __name__ == "__main__":`. `begin` is called after all checks,
-    with the number of runs and an estimate of their time on one core in seconds.
+    parameters to vary, such as ["w_q"], each with half and twice its value; or with your values, such as {"max_th":
+    [10, 20, 40]} (default: each parameter that is a number; for a discipline in Python those of its signature). `grid`:
+    a grid in place of the suite's. `out`: a folder that keeps each run as soon as it ends, and finally gets
+    report.html, the table of cells and summary.json. Kept runs are not repeated. `jobs`, `executor`, `cluster` and
+    `progress` as for `compare`; in a script with your own class, put the call below `if __name__ == "__main__":`.
+    `begin` is called after all checks, with the number of runs and an estimate of their time on one core in seconds.
 
     Raises `ScenarioError`, which is a ValueError, for wrong disciplines and values, for less than one seed or job, and
     for parameters that no discipline has; OSError when `out` cannot be written; and any exception of a discipline in

@@ -54,7 +54,7 @@ def fig9(runs: Runs) -> Iterator[Check]:
 def fig11(runs: Runs) -> Iterator[Check]:
     """As Figure 9. Mean response times are compared run by run, with the same users and the same draws."""
     yield from orders(runs)
-    most = within(None, 1 + RESOLUTION, "1 plus the width of a class of response times (1/64)")
+    most = within(None, 1 + RESOLUTION, "1 plus the width of a bin of response times (1/64)")
     yield claim("for the vast majority of flows better than Drop Tail: no percentile up to the 99th is worse",
                 worst_percentile(runs), most, source="Sec. 5.1, Fig. 11", id="percentiles")  # fmt: skip
 

@@ -51,7 +51,7 @@ def statements(runs: Runs) -> Iterator[Check]:
                         id="degradation", source=source)  # fmt: skip
     at_98 = runs.at(load=98)
     yield from _orders(at_98)
-    most = within(None, 1 + RESOLUTION, "1 plus the width of a class of response times (1/64)")
+    most = within(None, 1 + RESOLUTION, "1 plus the width of a bin of response times (1/64)")
     yield reference("for the vast majority of flows DCN is better than Drop Tail: no percentile up to the 99th is "
                     "worse", worst_percentile(at_98).as_(where=at_98.label()), most, id="percentiles",
                     source="Fig. 11")  # fmt: skip

@@ -23,7 +23,7 @@ CLASSES = {"classes": ("response_bytes_max", "response_time_max_ns", "exchanges"
 """The table that `classes` makes, and its columns."""
 
 RESOLUTION = 1 / 64
-"""The width of a class of response times, as a part of the time."""
+"""The width of a bin of response times, as a part of the time."""
 
 CAP_S = 2.0
 """The paper's distributions are drawn up to here."""

@@ -8,7 +8,7 @@ class ChokeError(ValueError):
 
 
 class InactiveError(ChokeError):
-    """CHOKe would not stay active: with all it does at min_th, TCP still sends too little to keep the queue there."""
+    """CHOKe would not stay active: with its drops at min_th, TCP sends too little to keep the queue there."""
 
 
 class AboveMaxThError(ChokeError):
