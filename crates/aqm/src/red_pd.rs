@@ -32,7 +32,7 @@
 //! | lists start at 10.1 s in ns-2's scripts | the first interval starts at 0 and lasts 10·R | the scripts let the simulation settle |
 //! | p is raised, then 1 ms later lowered | both at once | no flow is in both |
 //! | p_pre > p doubles p, else p rises by p_pre | p + min(p, p_pre) | the same in one formula |
-//! | unresponsive: taken are all pairs among the last five changes of p whose drop rates differ by a factor of less than ten. In at least 3 of them (4, if there is one other; 4·n, if there are n others) the flow's rate fell by less than the root of the ratio of the drop rates | the same; `unresponsive_test` switches it off | ns-2 |
+//! | unresponsive: taken are all pairs among the last five changes of p whose drop rates differ by a factor of less than ten. In at least 3 of these pairs the flow's rate fell by less than the root of the ratio of the drop rates (in at least 4·n pairs, if it fell by as much or more in n pairs) | the same; `unresponsive_test` switches it off | ns-2 |
 //! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified only after drops in three intervals, and by then its intervals are counted whole |
 //! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of more count in p_now alone | memory stays bounded whatever arrives |
 //! | drops | drops and marks of RED | a marker's history is one of marks |
