@@ -79,7 +79,7 @@ discipline! {
         s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
             range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("avpkt, bandwidth");
         /// Length of a packet of C.
-        packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2, mean_pktsize_");
         /// The rate of the link, from which C follows.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");

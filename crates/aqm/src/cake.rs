@@ -112,14 +112,14 @@ discipline! {
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");
         /// Largest total number of bytes in all queues, without the packet in transmission.
         memlimit: Option<Size> = optional("4 bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu"),
-            unit("packets"), range(Range::from(1.0)), source("Linux, net/sched/sch_cake.c"), tc("memlimit");
+            unit("B"), range(Range::from(1.0)), source("Linux, net/sched/sch_cake.c"), tc("memlimit");
         /// Largest total length of all queues, in addition to memlimit.
         limit: Option<Size> = optional("that of memlimit"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
         /// The longest packet of the link, with its link header.
         mtu: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.clamp(1514, 65_536))),
-            unit("packets"), range(Range::from(64.0).to(65_536.0)), source("Linux: the device's MTU and link header");
+            unit("B"), range(Range::from(64.0).to(65_536.0)), source("Linux: the device's MTU and link header");
     }
     rules {
         "memlimit and mtu are in bytes" [memlimit, mtu]

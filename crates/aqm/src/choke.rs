@@ -65,7 +65,7 @@ discipline! {
             above_max_th: Action::Drop, "RFC 3168, Sec. 7; CHOKe 1999 knows drops only", tc("")
         ];
         /// Packets drawn from the queue for each arrival; with draw = geometric, at most so many. The paper's
-        /// "drop m" has m − 1.
+        /// "drop m" draws m − 1.
         candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
             source("CHOKe 1999, Sec. 3; several: Sec. 5");
         /// Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or anywhere while

@@ -67,7 +67,7 @@ discipline! {
         max_p: f64 = default(0.02), unit("1"), range(Range::from(1e-9).below(1.0)),
             source("iproute2, tc/q_choke.c"), tc("probability");
         /// Length of a typical packet, for the decay while the link is idle.
-        avpkt: Size = default(Size::Bytes(1000)), unit("packets"), range(Range::from(1.0)),
+        avpkt: Size = default(Size::Bytes(1000)), unit("B"), range(Range::from(1.0)),
             source("iproute2, tc/q_choke.c"), tc("avpkt");
         /// Rate of the link, for the decay while it is idle.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),

@@ -25,10 +25,10 @@ params! {
         class: Option<u64> = optional("its position in the list, counted from 0; any class, if max_length is given"),
             unit("1"), range(Range::from(0.0).to(255.0)), source("Sluicegate");
         /// The longest packet that it takes, such as "64 B".
-        max_length: Option<Size> = optional("any length"), unit("packets"), range(Range::from(1.0)),
+        max_length: Option<Size> = optional("any length"), unit("B"), range(Range::from(1.0)),
             source("RED 1993, Sec. XII: short control packets");
         /// In `drr`, how much the class may send in a round.
-        quantum: Option<Size> = optional("the queue's own quantum"), unit("packets"), range(Range::from(64.0)),
+        quantum: Option<Size> = optional("the queue's own quantum"), unit("B"), range(Range::from(64.0)),
             source("Shreedhar & Varghese 1995: Quantum");
     }
     rules {

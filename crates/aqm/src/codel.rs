@@ -67,7 +67,7 @@ discipline! {
         ce_threshold: Option<Span> = optional("none"), range(Range::from(0.0).to(3600.0)),
             source("Linux, net/sched/sch_codel.c"), tc("ce_threshold");
         /// The longest packet of the link. Nothing is dropped or marked while at most this many bytes wait.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
         law: CodelVersion = default(CodelVersion::Rfc8289),

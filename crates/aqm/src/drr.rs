@@ -40,7 +40,7 @@ discipline! {
     pub struct DrrParams {
         /// How much a class may send in a round, unless the class has its own quantum.
         quantum: Size = derived("the link's typical packet, at least 64 B", |link| Size::Bytes(link.packet.max(64))),
-            unit("packets"), range(Range::from(64.0)),
+            unit("B"), range(Range::from(64.0)),
             source("Shreedhar & Varghese 1995: at least the longest packet; Linux, drr: the MTU"), tc("quantum");
         /// Largest total length of all classes, without the packet in transmission.
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),

@@ -135,7 +135,7 @@ discipline! {
         /// The longest packet of the link. Two of them are always acceptable, and the scheduler's credit begins with
         /// this length.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))),
-            unit("packets"), range(Range::from(1.0)), source("Linux: the MTU");
+            unit("B"), range(Range::from(1.0)), source("Linux: the MTU");
         /// The RFC's decisions and arithmetic, or the kernel's.
         law: DualPi2Version = default(DualPi2Version::Rfc9332),
             source("RFC 9332, App. A; Linux, net/sched/sch_dualpi2.c"), fixed(true);

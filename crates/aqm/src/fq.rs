@@ -56,7 +56,7 @@ discipline! {
     pub struct FqParams {
         /// How much a flow may send in a round.
         quantum: Size = derived("the link's typical packet, at least 64 B", |link| Size::Bytes(link.packet.max(64))),
-            unit("packets"), range(Range::from(64.0)),
+            unit("B"), range(Range::from(64.0)),
             source("Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250"), tc("quantum");
         /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),

@@ -52,7 +52,7 @@ discipline! {
         /// How much a queue may send in a round.
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
-            unit("packets"), range(Range::from(64.0)), source("RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes"), tc("quantum");
+            unit("B"), range(Range::from(64.0)), source("RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes"), tc("quantum");
         /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(10_240)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("RFC 8290, Sec. 5.2.3"), tc("limit");
@@ -68,7 +68,7 @@ discipline! {
         drop_batch: u64 = default(64), unit("packets"), range(Range::from(1.0)),
             source("RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
         /// The longest packet of the link. CoDel does not act while at most this many bytes wait.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
         law: CodelVersion = default(CodelVersion::Rfc8289),

@@ -60,12 +60,12 @@ discipline! {
         /// How much a flow may send in a round, and the smallest amount by which it is paced.
         quantum: Size = derived("3028 B, or two of the link's typical packet if that is more",
             |link| Size::Bytes(2 * link.packet.clamp(1514, 1 << 19))),
-            unit("packets"), range(Range::from(256.0).to(1_048_576.0)),
+            unit("B"), range(Range::from(256.0).to(1_048_576.0)),
             source("tc-fq(8): 2 MTUs; the bounds are Linux's"), tc("quantum");
         /// How much a new flow may send in its first round.
         initial_quantum: Size = derived("15140 B, or ten of the link's typical packet if that is more",
             |link| Size::Bytes((10 * link.packet.clamp(1514, 1 << 20)).min(1 << 20))),
-            unit("packets"), range(Range::from(0.0).to(1_048_576.0)),
+            unit("B"), range(Range::from(0.0).to(1_048_576.0)),
             source("tc-fq(8): 10 MTUs; the bound is Linux's"), tc("initial_quantum");
         /// The rate up to which each flow may send.
         maxrate: Option<Rate> = optional("flows are not paced"), range(Range::POSITIVE), source("tc-fq(8)"), tc("maxrate");

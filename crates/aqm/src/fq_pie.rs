@@ -46,7 +46,7 @@ discipline! {
         /// How much a queue may send in a round.
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
-            unit("packets"), range(Range::from(64.0)), source("Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes"), tc("quantum");
+            unit("B"), range(Range::from(64.0)), source("Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes"), tc("quantum");
         /// Largest total length of all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(10_240)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("Linux, net/sched/sch_fq_pie.c"), tc("limit");

@@ -95,7 +95,7 @@ discipline! {
         burst: Option<u64> = optional("(2·min_th + max_th)/3, in packets"), unit("packets"), range(Range::from(1.0)),
             source("iproute2, tc/q_choke.c; tc/q_gred.c requires it"), tc("burst");
         /// Length of a typical packet: for the decay while a queue is idle and, where thresholds are in bytes, for the weight.
-        avpkt: Size = default(Size::Bytes(1000)), unit("packets"), range(Range::from(1.0)),
+        avpkt: Size = default(Size::Bytes(1000)), unit("B"), range(Range::from(1.0)),
             source("iproute2, examples/diffserv"), tc("avpkt");
         /// Rate of the link, for the decay while a queue is idle.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),

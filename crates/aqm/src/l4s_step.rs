@@ -49,7 +49,7 @@ discipline! {
         interval: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
             source("RFC 8289, Sec. 4.2: 100 ms");
         /// The longest packet of the link. CoDel does not act while at most this many bytes wait.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5.3");
         /// What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer.
         overload: OnOverload = default(OnOverload::Drop), source("RFC 9331, Sec. 5.1");

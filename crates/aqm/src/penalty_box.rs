@@ -72,13 +72,13 @@ discipline! {
         /// The round-trip time R of the TCP that flows are compared with (tcp_friendly).
         rtt: Span = default(Span::from_millis(50)), range(Range::POSITIVE), source("chosen here");
         /// The packet length B of the TCP that flows are compared with (tcp_friendly).
-        packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2, tcl/rtmechanisms: Mtu_, the largest packets in use");
         /// The share of the link that all restricted flows together may use.
         share: f64 = default(0.05), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
         /// How much restricted flows may send at once.
         depth: Size = derived("ten of the link's typical packets", |link| Size::Bytes(link.packet.max(1) * 10)),
-            unit("packets"), range(Range::from(1.0)), source("chosen here");
+            unit("B"), range(Range::from(1.0)), source("chosen here");
         /// The rate of the link, to which share refers.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
     }

@@ -47,9 +47,9 @@ discipline! {
         limit: Size = default(Size::Packets(800)), unit("packets"), range(Range::from(1.0)),
             source("Hollot et al. 2001, from memory");
         /// Gain of the queue now.
-        a: f64 = default(1.822e-5), unit("1/packet"), range(Range::POSITIVE), source("Hollot et al. 2001; ns-2, a_");
+        a: f64 = default(1.822e-5), unit("per packet"), range(Range::POSITIVE), source("Hollot et al. 2001; ns-2, a_");
         /// Gain of the queue one interval ago.
-        b: f64 = default(1.816e-5), unit("1/packet"), range(Range::POSITIVE), source("Hollot et al. 2001; ns-2, b_");
+        b: f64 = default(1.816e-5), unit("per packet"), range(Range::POSITIVE), source("Hollot et al. 2001; ns-2, b_");
         /// Samples of the queue per second.
         w: f64 = default(170.0), unit("Hz"), range(Range::above(0.0).to(1e9)), source("Hollot et al. 2001; ns-2, w_");
         /// The probability at the start.
@@ -57,7 +57,7 @@ discipline! {
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("ns-2, queue_in_bytes_ and bytes_");
         /// In byte mode, the length for which the probability is p, and the packet length in q and q_ref.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2: mean_pktsize_");
     }
     rules {

@@ -148,10 +148,10 @@ discipline! {
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_"), fixed(true);
         /// In byte mode, the length for which the probability is p_b, and the length of a packet in min_th and max_th.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("RED 1993, Sec. IV: MaximumPacketSize; ns-2: mean_pktsize_"), tc("avpkt");
         /// Length up to which packets are sent before all longer ones, such as "64 B" for acknowledgements.
-        short_first: Option<Size> = optional("first in, first out"), unit("packets"), range(Range::from(1.0)),
+        short_first: Option<Size> = optional("first in, first out"), unit("B"), range(Range::from(1.0)),
             source("RED 1993, Sec. XII: priority service for short control packets"), fixed(true);
     }
     rules {

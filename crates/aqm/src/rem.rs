@@ -47,7 +47,7 @@ discipline! {
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here: far above b_ref");
         /// Step of the price.
-        gamma: f64 = default(0.001), unit("1/packet"), range(Range::POSITIVE), source("ns-2, gamma_");
+        gamma: f64 = default(0.001), unit("per packet"), range(Range::POSITIVE), source("ns-2, gamma_");
         /// Base of the probability: p = 1 − phi^(−price).
         phi: f64 = default(1.001), unit("1"), range(Range::above(1.0)), source("ns-2, phi_");
         /// Weight of the queue's distance from its target, relative to the rates.
@@ -59,7 +59,7 @@ discipline! {
         /// Count packets, or bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("ns-2, qib_");
         /// Length of a packet of c; in byte mode, also of q, b_ref and the arrivals.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2, mean_pktsize_");
         /// The rate of the link, from which c follows.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");

@@ -66,15 +66,15 @@ discipline! {
         /// Queue weight of both averages: the weight of the present queue.
         w_q: f64 = default(1.0 / 512.0), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// Average of In packets below which no In packet is dropped or marked, as a share of limit.
-        in_min: f64 = default(0.15), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        in_min: f64 = default(0.15), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// Average of In packets from which every In packet is dropped or marked, as a share of limit.
-        in_max: f64 = default(0.35), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        in_max: f64 = default(0.35), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// The probability for In packets as their average reaches in_max.
         in_max_p: f64 = default(0.05), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// Average of all packets below which no Out packet is dropped or marked, as a share of limit.
-        out_min: f64 = default(0.15), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        out_min: f64 = default(0.15), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// Average of all packets from which every Out packet is dropped or marked, as a share of limit.
-        out_max: f64 = default(0.5), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        out_max: f64 = default(0.5), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// The probability for Out packets as the average reaches out_max.
         out_max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// Typical time to send a small packet, the unit of the idle decay.

@@ -50,7 +50,7 @@ discipline! {
         /// How much a queue may send in its turn.
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
-            unit("packets"), range(Range::from(64.0)), source("Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes"), tc("quantum");
+            unit("B"), range(Range::from(64.0)), source("Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes"), tc("quantum");
         /// Largest total number of packets in all queues, without the packet in transmission.
         limit: Size = default(Size::Packets(127)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("limit");

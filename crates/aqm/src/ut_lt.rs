@@ -1,8 +1,8 @@
 //! # UT/LT
 //!
-//! A first-in-first-out queue that writes into every packet how it compares with two thresholds: below the lower one,
-//! LT, the load is light; above the upper one, UT, there is congestion. A sender increases its window only if all
-//! queues on the path were below LT, and decreases it if any was above UT.
+//! A first-in-first-out queue that writes into every packet how the queue's length compares with two thresholds: below
+//! the lower one, LT, the load is light; above the upper one, UT, there is congestion. A sender increases its window
+//! only if all queues on the path were below LT, and decreases it if any was above UT.
 //!
 //! ```text
 //! for each arrival, which finds a queue of q:            (Pingali, Tipper & Hammond 1990, after RED 1993, Sec. II-B)

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same; Vegas's agent adds none |
 //! | RFC 9293, Sec. 3.10.7.4: an old SYN on an open connection is answered by an acknowledgement | it is ignored | nothing depends on the answer |
-//! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
+//! | RFC 9293: TIME-WAIT and half-closed states | a host that has nothing to send closes as soon as it has received the other's FIN | nothing reuses ports here |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
 //! What Linux's hosts do otherwise than Linux is said beside each of their parts (`crates/tcp/src/linux`). The papers' hosts:

@@ -39,7 +39,7 @@ params! {
         /// Treat all packets alike, or by their length.
         mode: Mode = default(Mode::Packet), source("Linux, net/sched/sch_pie.c"), tc("bytemode");
         /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("RFC 8033, MEAN_PKTSIZE");
         /// The RFC's rules in floating point, or the kernel's in whole numbers.
         law: PieVersion = default(PieVersion::Rfc8033), source("RFC 8033; Linux, net/sched/sch_pie.c"), fixed(true);

@@ -39,7 +39,8 @@ params! {
         answer_time: String = default("exponential(mean = 20 ms)".into()), source("chosen here");
         /// How long the initiator takes between a response and its next request: a distribution of times.
         think_time: String = default("lognormal(median = 300 ms, sigma = 1.5, high = 100 s)".into()), source("chosen here");
-        /// The probability that a connection is concurrent: both ends then send as many units, each after its own times.
+        /// The probability that a connection is concurrent: each end then sends as many units as `exchanges` says, without
+        /// waiting for those of the other.
         concurrent: f64 = default(0.05), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
     }
     rules {
