@@ -1,4 +1,4 @@
-"""What every object of the generated classes does: its values as a table of a scenario, checked when it is made.
+"""The base of the generated classes: an object gives its values as a table of a scenario, checked when it is made.
 
 The core alone knows what is right. It is asked about each object in a small scenario that holds nothing else; a value
 whose bounds depend on a link's rate is refused only if it is wrong both on a slow and on a fast link. Names of other

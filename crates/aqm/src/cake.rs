@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! for each arrival:  to the tin of its DSCP, there to its flow's queue, of 1024 in sets of 8  (cake_enqueue, cake_hash)
-//!     was none queued, and time_next < now?  time_next, failsafe_next ← now;   of the tin's time_next alike
+//!     was none queued, and time_next < now?  time_next, failsafe_next ← now;   the tin's time_next likewise
 //!     adjusted_len ← max(length + overhead, mpu), in ATM's cells or PTM's coding
 //!     ack_filter:  an acknowledgement that this one makes redundant is dropped
 //!     the flow was idle or decays?  to the end of new, deficit ← its quantum
@@ -23,15 +23,15 @@
 //! COBALT:    sojourn > target and > 4 mtu/bandwidth (ingress: and > 2 mtu/bandwidth for each bulk flow)?  late
 //!     becomes late:  drop_next ← now + interval/√count
 //!     count > 0 and now ≥ drop_next, late:  mark or drop, count ← count + 1, drop_next ← drop_next + interval/√count
-//!                              not late:  count ← count − 1, drop_next alike, until it lies ahead
+//!                              not late:  count ← count − 1, drop_next likewise, until it lies ahead
 //!     with probability p_drop:  drop
 //!     p_drop, once in a target:  + 1/256 at a drop for want of room, − 1/4096 when the queue is found empty
 //! ```
 //!
-//! Memory is fixed: 1024 queues for each tin, beside that of the packets. Where a flow and its hosts go is a keyed
-//! hash, with a key for each. The reference is the kernel (`net/sched/sch_cake.c`, Linux 6.18): it agrees packet for
-//! packet with a model of the kernel's rules (`crates/aqm/tests/cake_linux.rs`). Of the paper (arXiv 1804.07617) only a
-//! part of the text could be had.
+//! Memory is fixed: 1024 queues for each tin, beside that of the packets. Keyed hashes choose the places of a flow, its
+//! source and its destination, each with a key of its own. The reference is the kernel (`net/sched/sch_cake.c`, Linux
+//! 6.18): this discipline agrees packet for packet with a model of the kernel's rules
+//! (`crates/aqm/tests/cake_linux.rs`). Of the paper (arXiv 1804.07617) only a part of the text could be had.
 //!
 #![doc = include_str!("cake.md")]
 

@@ -1,5 +1,5 @@
-//! The controller of a fair share, which AFD and DCN have in common: it moves the packets that each flow may send in an interval
-//! so that the queue stays near a target.
+//! The controller of a fair share, which AFD and DCN have in common: it moves the number of packets that each flow may send in
+//! an interval so that the queue stays near a target.
 //!
 //! ```text
 //! share ← share + a·(q_old − q_ref) − b·(q − q_ref)
@@ -19,9 +19,10 @@
 //! target by 15 % of the burst, as with any sum of sums.
 //!
 //! TCP makes the loop faster below the frequency of its round trips, because windows shrink with the drops that the share
-//! causes: at a drop probability p by a factor 1 + (1 − p)/(2p) at most, 5.5 at 10 %, and more than the margin below 5.7 %. There
-//! stability requires round trips slower than the loop, which crosses an amplitude of 1 at 0.22 radians an update: 36 radians
-//! a second with updates of 6.25 ms. Round trips of 28 ms or more are slower than that. A gain above 0.3 leaves too little.
+//! causes: at a drop probability p by a factor 1 + (1 − p)/(2p) at most. That is 5.5 at p = 10 %; where p is below 5.7 %, it is
+//! more than the margin of 9.3. There stability requires round trips slower than the loop, which crosses an amplitude of 1 at
+//! 0.22 radians an update: 36 radians a second with updates of 6.25 ms. Round trips of 28 ms or more are slower than that. A
+//! gain above 0.3 leaves too little margin.
 
 /// The gains of one update.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Which marks and drops show who sends most: those that fall on flows in proportion to what they send (RED 1993, Sec. X).
 //!
-//! Drops do not do so if the present queue decides them, or the packet's flow, class or priority. A container's classes choose among
-//! their own packets: each is a group for itself.
+//! Drops do not fall in proportion if the present queue decides them, or the packet's flow, class or priority. Each class of a
+//! container chooses among its own packets: it is a group for itself.
 
 use crate::classes::{ClassFilter, class_of};
 use crate::discipline::{DropReason, Packet};

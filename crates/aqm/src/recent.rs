@@ -13,7 +13,7 @@
 //! | "the gateway could easily keep a list of the n most recently marked packets" | the same: the flow of each, in a ring; shares are counted when they are asked for | constant work for each mark |
 //! | Sec. X and Fig. 16 use the second bound, with s = c·p | the first of the same theorem; a test has the second, as Fig. 16 draws it | the second says little where shares are small: 12 of 100 marks with p = 0.03 are bounded by 0.2, and by 0.0003 with the first |
 //! | each mark falls on flow i with probability exactly p_i, independently | the same, for the bound; whoever records leaves out drops that do not fall on flows in proportion to what they send | marks that come in clusters on one flow, as its packets do, are less independent; spaced by Method 2 they are less clustered than drops of a full queue |
-//! | a share of the bandwidth | what a flow is marked for: its packets; its bytes where marks count bytes (RED in bytes) | so is the chance of a mark; with packets of one length there is no difference |
+//! | a share of the bandwidth | a share of the packets, or of the bytes where the probability of a mark is proportional to the length (RED in byte mode) | a flow is marked in proportion to that share; with packets of one length there is no difference |
 //! | "a large fraction", without a value | the caller says what part of the bandwidth is fair, and how small a chance counts | both are policy |
 
 use crate::discipline::FlowKey;

@@ -1,7 +1,7 @@
 """Users' disciplines in Python: their interface, and how they are found, made and run.
 
 `Aqm` documents the methods. In the API, `queue=MyAqm` is a class or a factory; in files and on the command line
-`path.py:MyAqm` names one. Either way every run makes it afresh, once for each link that it manages.
+`path.py:MyAqm` names one. Either way every run makes new disciplines from it, one for each link with this queue.
 """
 
 from __future__ import annotations

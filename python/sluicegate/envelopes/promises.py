@@ -1,7 +1,7 @@
 """What each discipline promises of the queueing delay, with the source that says so.
 
-A *bound* is a value that the queue, or its average, is to stay below; a *target* one that it is held at. Counted in
-packets, both take time at the link's rate. Beside them stands a bound for all: no promise is longer than `LATE_NS`.
+A *bound* is a value that the queue, or its average, is to stay below; a *target* one that it is held at. One counted in
+packets becomes the time that they take at the link's rate. No promise excuses a delay above `LATE_NS`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 | what the RFC says | what we do | why |
 |---|---|---|
-| goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share of packets that were sent again beyond those dropped; of transfers that end, their bits over the time that they took | rates of links are in IP bits too; `goodput_bps` of a run's `flows`, what receivers handed on, is in bits of data, without headers |
+| goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share that came twice: packets sent again minus packets lost, divided by packets delivered; of transfers that end, their bits divided by the time that they took | rates of links are in IP bits too; `goodput_bps` of a run's `flows`, what receivers handed on, is in bits of data, without headers |
 | percentiles of delay | from histograms with bins of 1/128 of the delay, propagation included; what differs by less than a bin is called a tie | each flow has its own histogram, with few bins |
 | latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group mean and percentiles over the packets of all its flows | propagation belongs to the path; what is left is waiting and sending |
 | jitter is the packet delay variation (Sec. 2.6; RFC 5481, Sec. 4.2) | the 99th percentile of a group's delays less the least one in the measured window, the packets of all its flows pooled | flows of a group have the same path |

@@ -6,7 +6,7 @@
 | goodput at least every K·minRTT, K = 10; the period is to be disclosed, and the same for all schemes (Sec. 2.7) | every second, ten base round trips of 100 ms, in every scenario and for every discipline | a second is K round trips only if they are 100 ms long |
 | goodput leaves out what came twice (Sec. 2.5) | each sample of a flow times the part of the whole run's packets that came once | for a single interval, only the arrived packets are known |
 | distribution functions of goodput and delay (Sec. 2.7) | quantiles over all flows and samples of a group, and over its packets; for transfers that end, over completion times; for web users, over page loads | curves can be drawn from few numbers |
-| results for each phase (Sec. 8.2) | sums and percentiles over all phases of a kind, from samples of flows and queue; a delay is what the queue takes at the rate of the moment, or at the mean rate where phases are shorter than a second | packets are counted for whole runs, not for phases |
+| results for each phase (Sec. 8.2) | sums and percentiles over all phases of a kind, from samples of flows and queue; a delay is the length of the queue divided by the rate of the moment, or by the mean rate where phases are shorter than a second | packets are counted for whole runs, not for phases |
 """  # noqa: E501
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How far below a line's rate its shapers must stay, so that the queue is in them and not in the modem, by simulation.
 
-Both directions get a shaper with a part of the line's rate, in front of what the modem holds; for each the module looks
-for the largest part at which the modem delays 99 % of its packets by little. A shaper for the download stands behind
-the slow link: what comes in at once has waited there already, and only senders that slow down keep that queue short.
+Both directions get a shaper with a part of the line's rate; for each the module looks for the largest part at which the
+modem delays 99 % of its packets by little. The shaper for the download stands behind the slow link: a burst has waited
+before that link already, and only senders that slow down keep the queue there short.
 
 The rate in a file is an estimate: speed tests at different hours differ. So shapers get `access.MARGIN` less
 than the largest part, the margin that `tc` takes by default, and a line that is slower by as much keeps its queue

@@ -8,8 +8,9 @@ good as" is not transitive (10 and 10.4 ms, 10.4 and 10.8 ms), so a goal divides
 those that no other beats, then the same among the rest, with the tolerance of their own best value. Within a level the
 next goal decides.
 
-Whoever is better with certainty (every paired interval says so) is never behind: such intervals are transitive, so what
-puts the better one into a later level puts the other there too.
+A discipline that is better than another with certainty (every paired interval says so) never ranks behind it. Such
+intervals are transitive: a third discipline that beats the better one, and so puts it into a later level, beats the
+other too.
 """
 
 from __future__ import annotations

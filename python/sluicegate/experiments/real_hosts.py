@@ -9,7 +9,7 @@ The kernel's TCP takes the place of the simulated hosts; network and queues stay
 | `packet_size` | done: the longest segment |
 | `ecn`, `size`, `handshake = true`, `closing = true` | done |
 | all that is no property of a TCP host: `count`, times, rates, sizes, paths, round trips, `class`, `priority`, `host` | done |
-| `REPLACED` | the kernel decides; a remark says so if the scenario gives them, unless the value is the default, for Linux's hosts that of their profile |
+| the keys in `REPLACED` | the kernel decides. If the scenario states such a key, a remark says so, except for a default value (for Linux's hosts, the value of their profile) |
 | `handshake = false`, `closing = false`, `ns2_rules = true`, `send_jitter` above 0 s | refused, unless the group names a `profile` that has this value |
 | `header_size` below 40 B, `[[changes]]`, `run.packets`, `run.segments`, `run.positions` | refused by the core |
 """  # noqa: E501

@@ -2,11 +2,11 @@
 
 With few seeds a bound may lie within an interval, or an interval may not tell whether a difference exceeds the
 tolerance: with other seeds, other disciplines may be the best. As soon as one of the disciplines that may be the best
-is close in this way, all of these get the full number of seeds in one step. So there are two looks at most, and no
-discipline goes without the second just because a rare failure did not happen in its few runs: looking again after every
-few seeds, with 95 % intervals each time and only at some disciplines, would make wrong decisions more frequent than the
-5 % that an interval stands for. Those that certainly miss more goals, or are certainly worse in what decides, are left
-as they are.
+is close in this way, all of these get the full number of seeds in one step. So results are tested twice at most, and a
+discipline in which a rare failure did not happen in its few runs is tested the second time, too. Tests after every few
+seeds, with 95 % intervals each time and only of some disciplines, would make wrong decisions more frequent than the 5 %
+that an interval stands for. Those that certainly miss more goals, or are certainly worse in what decides, are left as
+they are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A way to the world without root: the program again in namespaces of its own, and slirp4netns beside it.
+"""Access to the Internet without root: the program starts itself again in namespaces of its own, beside slirp4netns.
 
 slirp4netns carries packets between a namespace and sockets of this user. It ends TCP itself: a download through it is
-two connections, one over the emulated link, and one over the world. What the link does to the first is real; the
-world's delays and losses are hidden from it.
+two connections, one over the emulated link, and one over the Internet. What the link does to the first is real; the
+Internet's delays and losses are hidden from it.
 """
 
 from __future__ import annotations

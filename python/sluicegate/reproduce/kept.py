@@ -1,4 +1,4 @@
-"""Runs at full length, kept with a paper as data: what a reproduction with short runs shows beside its own.
+"""Runs at full length, kept with a paper as data: a reproduction with short runs shows them beside its own runs.
 
 The folder `kept` of a paper holds the tables that its figures need of such runs, `code.parquet` (the version and the
 commit that made each run), `prepared.parquet` (the result of `Paper.prepare`), and `kept.json`: lengths, seeds, the

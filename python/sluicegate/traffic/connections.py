@@ -1,4 +1,4 @@
-"""Files of connection vectors: what is in one, and the same in the other of tmix's two text formats.
+"""Files of connection vectors: what a file contains, and its translation into the other of tmix's two text formats.
 
 The module is not called `vectors`, because importing it would then hide the function `sluicegate.vectors`.
 """

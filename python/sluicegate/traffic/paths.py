@@ -1,8 +1,8 @@
 """Where the packets of a scenario go: the links of a network, and the path of each entry of [[flows]].
 
 All is read from a resolved scenario, as `check` gives it: every default is filled in, and quantities are texts such as
-"10 ms". Rates are in bit/s, times in nanoseconds, lengths in bytes. How a network is built is in the core; this says
-the same of it for warnings and estimates (`traps`).
+"10 ms". Rates are in bit/s, times in nanoseconds, lengths in bytes. The core builds the network; this module finds its
+links and paths anew for warnings and estimates (`traps`).
 """
 
 from __future__ import annotations

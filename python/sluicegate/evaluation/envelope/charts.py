@@ -1,4 +1,4 @@
-"""The drawings of envelopes: the regions of all disciplines, and of one its heat maps with the region outlined."""
+"""The drawings of envelopes: the regions of all disciplines, and heat maps of a single one with its region outlined."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The grid of an envelope: links and loads, and how long each is run.
 
 A cell lasts as long as its flows need to settle, in seconds, round trips, packets and cycles of CUBIC, and is measured
-for as long again. What it costs goes by packets: a cell that would need more than `Grid.most` of them is not measured.
+for as long again. Computing time grows with packets: a cell with more than `Grid.most` of them is not measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Understanding CHOKe: A. Tang, J. Wang and S. H. Low, IEEE/ACM Transactions on Networking 12(4), 2004. Figs. 4 to 9.
 
 Simulations beside three models: the full one with (43) and (44), the same with timeouts and RED's gaps, and the
-approximate one. `network` is what all experiments share, `models` what is said of it, `laws` each law by itself.
+approximate one. `network` is what all experiments share; `models` solves the models, `laws` tests each law by itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Where simulation and model part: TCP's law, RED's drops and the comparison, each by itself at what was measured.
 
-`f` over x_1: what a law of TCP says at the measured loss and delay, over what a flow sends, eq. (8). `g` over r: what a
-law of congestion says at the measured queue, over RED's drops, eq. (9). Hits: the part of a flow's arrivals that a
-comparison drops over its part of the queue, 1 by eq. (5). `with_measured`: the other equations, (3), (4), (6), (7) and
-(9), with TCP's rate and the hits as measured.
+Each is a ratio. `f`/x_1: the rate by a law of TCP at the measured loss and delay, divided by the measured rate, eq.
+(8). `g`/r: the drop probability by a law of congestion at the measured queue, divided by the measured one, eq. (9).
+Hits: the part of a flow's arrivals that a comparison drops, divided by the flow's part of the queue; eq. (5) says 1.
+`with_measured` solves the other equations, (3), (4), (6), (7) and (9), with TCP's rate and the hits as measured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tables 1 and 2, cell by cell.
 
 The text of the paper lost the layout of some cells: those of PI with ECN and of DCN in the columns of requests and
-throughput may be swapped, and seven numbers of Table 2 stand alone. They are Drop Tail's and PI with ECN's by their
-values; Drop Tail's one loss is then that of the direction with more load.
+throughput may be swapped, and seven numbers of Table 2 stand outside its rows. Their values assign them to Drop Tail
+and to PI with ECN. Drop Tail then has a single loss: that of the direction with more load.
 """
 
 from __future__ import annotations

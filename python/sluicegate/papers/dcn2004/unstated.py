@@ -1,4 +1,4 @@
-"""What the paper does not state and its tables tell: PI's packets or bytes, and DCN's threshold."""
+"""What the paper does not state but its tables tell: whether PI counts packets or bytes, and DCN's threshold."""
 
 from __future__ import annotations
 

@@ -6,14 +6,15 @@ hundred runs would take gigabytes.
 - `eq_1`: the greatest difference between an arrival's average and eq. (1), computed anew from the queue that arrivals
   found and from idle times;
 - `spared`: arrivals that found the average at `MAX_TH` or above and were not dropped;
-- `lag`: the greatest difference between the average while it is at `MAX_TH` or above and what the filter allows there,
-  given only the average and the queue q₀ of the arrival that first reached it: from then on every arrival is dropped,
-  so the k-th departure leaves q₀ − k packets, and each arrival moves the average by w_q towards that;
-- `allowed`: the greatest average that this allows;
+- `lag`: while the average is at `MAX_TH` or above, the greatest difference between it and the average that the filter
+  allows. That follows from the average and the queue q₀ of the arrival with which the average first reached `MAX_TH`:
+  from then on every arrival is dropped, so the k-th departure leaves q₀ − k packets, and each arrival moves the average
+  by w_q towards that;
+- `allowed`: the greatest average that the filter allows;
 - `slowness`: how far the average moves from arrival to arrival, over how far the queue does.
 
 Neither `lag` nor `allowed` looks at the queue that the run had afterwards: a gateway that lets packets in above
-`MAX_TH`, or whose filter is slower or faster than w_q, misses what was allowed.
+`MAX_TH`, or whose filter is slower or faster than w_q, departs from what is allowed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sec. V and Fig. 3: four transfers that start one after the other, and the average that RED keeps.
 
-The network is that of the scenario `red1993_fig3`, which says how its delays follow from the text. Beside the figure's
-second there is the next one, whose utilisation the text prints; variants of what is not in the text; and unresponsive
-flows, because RED is to keep the average down in spite of them too (Secs. III and VIII).
+The network is that of the scenario `red1993_fig3`, which says how its delays follow from the text. The figure shows one
+second. Further runs measure the next second, whose utilisation the text prints; variants of what is not in the text;
+and unresponsive flows, because RED is to keep the average down in spite of them too (Secs. III and VIII).
 """
 
 from __future__ import annotations

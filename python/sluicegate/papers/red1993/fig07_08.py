@@ -9,7 +9,7 @@ is between `LIMIT` − 4 and `LIMIT`. At the lower end p_b is that of the law, s
 law's longest gap; at the upper end p_b is greater by 1 in 500.
 
 In Fig. 17 the first packet of the band between the thresholds is never marked. `BURSTS` lets the average enter the
-band with each of many bursts; w_q is 0.8, so that it enters above min_th, where a packet may be marked.
+band with each of many bursts; w_q is 0.8, so that its first value in the band is above min_th, where p_b is not 0.
 """
 
 from __future__ import annotations

@@ -12,16 +12,16 @@ paper says:
   solution is seen.
 - A1 to A4 are assumed. Here each failure that is seen has its error: more solutions than one (A1); a solution that is
   not a crossing (A2); f that is not finite or jumps (A3); g that is no probability, jumps, or, without `low` and `high`
-  of its own, is not near 1 at 10⁹ packets (A4). A jump elsewhere than at the solution is not looked for, nor one of g
-  within 2 % of b.
+  of its own, is not near 1 at 10⁹ packets (A4). A jump elsewhere than at the solution is not looked for; a jump of g
+  there and back within 2 % of b is not seen.
 - "Asymptotically UDP packets occupy close to half of the queue" (Theorem 5). What its proof gives by p_0 → 1 in (3) is
   h_0 → (1 − r)/(2 − r), h_1 → 1/(N(2 − r)) and p_1 → r + 1/N. One half is the case r ≪ 1, and exact in the approximate
   model, where r acts first.
 - The approximate model has "(3)–(5)" for UDP beside the first approximation (Sec. III-C), which replaces (3) by (11)
   and (4) by (13). Here (11) and (13) are taken: only then is its share above the full model's, as Sec. V-A says;
   `choke_first` takes (3) and (4).
-- The delay "around b = min_th" in the least number of flows (Sec. VI; lost) is min_th/c: it gives the printed 8.08 with
-  min_th = 20. By (42) it would be min_th/2c, which would give it with 40.
+- The formula for the least number of flows (Sec. VI) is lost. Its delay "around b = min_th" is min_th/c here: that
+  gives the printed 8.08 flows with min_th = 20. By (42) it would be min_th/2c, which would give 8.08 with min_th = 40.
 - ρ_0(y) and v(y) are given by an ODE (Sec. IV-B). Along a packet's way it has a closed form, exact for any flows.
 - Above max_th there is no model. Here it is refused, or with `Red(…, hold=True)` the queue stays at max_th and all
   flows lose alike before the comparison: the discipline drops every arrival there, as in CHOKe 1999's own runs.
