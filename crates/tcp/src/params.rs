@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same; Vegas's agent adds none |
 //! | RFC 9293, Sec. 3.10.7.4: an old SYN on an open connection is answered by an acknowledgement | it is ignored | nothing depends on the answer |
-//! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
+//! | RFC 9293: TIME-WAIT and half-closed states | the host whose application writes nothing closes as soon as the other host's stream has ended | nothing reuses ports here |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
 //! What Linux's hosts do otherwise than Linux is said beside each of their parts (`crates/tcp/src/linux`). The papers' hosts:
@@ -26,9 +26,9 @@
 //! | RFC 7661: a window that was not used does not grow, and closes | it grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
 //! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //!
-//! Vegas follows ns-2 2.35 with `vegas_rules`, the profile's: the tables are in `papers/cc/vegas_ns2.rs` and
-//! `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow ns-2 in the points below, too; then every acknowledgement
-//! comes at ns-2's time (`crates/netsim/tests/ns2_traces.rs`):
+//! Vegas follows ns-2 2.35 with `vegas_rules` = ns2, the default of profile `ns2`: the tables are in
+//! `papers/cc/vegas_ns2.rs` and `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow ns-2 in the points
+//! below, too; then every acknowledgement comes at ns-2's time (`crates/netsim/tests/ns2_traces.rs`):
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
