@@ -34,9 +34,9 @@
 //! | p is raised, then 1 ms later lowered | both at once | no flow is both raised and lowered |
 //! | p_pre > p doubles p, else p rises by p_pre | p + min(p, p_pre) | the same in one formula |
 //! | unresponsive: of a flow's last five changes of p, ns-2 takes all pairs whose drop rates differ by less than ten times. A pair is bad if the flow's rate fell by less than the root of the drop rates' ratio. 3 bad pairs and no others, 4 and one other, or 4·n and n others make the flow unresponsive | the same; `unresponsive_test` switches it off | ns-2 |
-//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists; from the second on, its arrivals are counted from the start of the interval |
-//! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of more count in p_now alone | memory stays bounded whatever arrives |
-//! | drops | drops and marks of RED | a marker's history is one of marks |
+//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists; only its count for the first of these intervals is incomplete |
+//! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of flows that find no room count in p_now alone | memory stays bounded whatever arrives |
+//! | drops | drops and marks of RED | if RED marks, the history of a flow's drops consists of marks |
 //! | monitored flows are dropped before RED, and those drops enter no list | the same; reason `policed` | ns-2 |
 //! | the drop of an unresponsive flow may be spared when the queue is empty (`noidle_`) | never | ns-2's default |
 //! | most of ns-2's runs have `gentle` on, and thresholds of 10 and 33 | `gentle` off, 5 and 15 | these are RED's defaults here, so that RED and RED-PD can be compared. With thresholds of 30 and 60 and with `gentle`, 2 Mbit/s of UDP beside 32 TCPs get 18 % of 1 Mbit/s, here and in ns-2 |

@@ -21,11 +21,11 @@
 //! | a tag, from profile meters at the edge | the label; without one, the priority | so that a scenario can make flows In or Out without a meter; labels of other disciplines (`ut_lt`) mean something else, and do not go with this one |
 //! | avg_total moves at every arrival | the same | ns-2's `RED/RIO` moves it at In arrivals alone, which its own comments call a bug |
 //! | nothing on the idle decay | both averages decay while the link is idle; avg_in then goes on to decay until the next In packet comes | no In packet can be in the queue before |
-//! | the law of gaps is RED's | Sec. VII's of RED 1993, for each kind by itself | as `red` here; ns-2 has its own, with `wait_` |
+//! | the law of gaps is RED's | that of RED 1993, Sec. VII, for In and Out packets separately | as `red` here; ns-2 has its own, with `wait_` |
 //! | thresholds are an operator's | In 15, 30, 1/50; Out 5, 15, 1/10 | ns-2's defaults (`in_thresh_` and so on; its Out takes `linterm_` 10, `out_linterm_` is not read) |
 //! | nothing on a full buffer | what the rule lets pass is dropped with reason `tail`, In or Out | as `red` here; ns-2 too |
 //! | nothing on marks | `action` and `above_max_th`, as `red` has them, each kind by its own average | ns-2: `setbit_`, below max_th |
-//! | nothing on `gentle`, byte mode, law of gaps | none of `red`'s variants | the paper has plain RED |
+//! | nothing on `gentle`, byte mode, other laws of gaps | none of `red`'s variants | the paper has plain RED |
 
 use crate::prelude::*;
 use crate::red::{Action, RedBlock, RedRule, RedSignal};

@@ -11,7 +11,7 @@
 //!         empty?  p ← p − decrement;   bin_size packets or more?  p ← p + increment
 //!     p_min, q_min:  the least p and the least number of packets of its bins
 //!     q_min ≥ bin_max?  drop                                                                                (forced)
-//!     p_min = 1?  warm-up: the same for its bins in the other filter;  no token left?  drop                  (policed)
+//!     p_min = 1?  in the warm-up, change its bins in the other filter, too;  no token left?  drop            (policed)
 //!     else with probability p_min:  mark it, if p_min is not far above 1/2 and it can be marked, else drop     (early)
 //!     queue it, and count it in its bins until it leaves
 //! every `rehash`:  the other filter takes over, with a new hash; in the last `warmup` before, unresponsive flows are

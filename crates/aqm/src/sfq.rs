@@ -15,8 +15,9 @@
 //! every `perturb`:  a new perturbation; all packets are queued anew, so that no flow is reordered
 //! ```
 //!
-//! Memory is bounded: `divisor` places, and `flows` queues, each with room for what it held since it was last empty. The
-//! perturbation is the key of the hash. The papers of 1990 and 1991 were not at hand; the reference is Linux.
+//! Memory is bounded: `divisor` places, and `flows` queues, each with room for the most packets that it has held since
+//! it was last empty. The perturbation is the key of the hash. The papers of 1990 and 1991 were not at hand; the reference is
+//! Linux.
 //!
 #![doc = include_str!("sfq.md")]
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `constant(350 B)` | always this |
 //! | `exponential(mean = 2 s)` | exceeded with probability exp(−x/mean) |
-//! | `lognormal(median = 1 kB, sigma = 2, low = 10 B, high = 10 kB)` | the logarithm is normal with this deviation; what would lie outside low and high, which may be left out, is drawn again |
+//! | `lognormal(median = 1 kB, sigma = 2, low = 10 B, high = 10 kB)` | the logarithm is normal with this deviation; values outside the optional bounds low and high are drawn again |
 //! | `bounded_pareto(shape = 1.2, low = 10 kB, high = 70 MB)` | exceeded with probability ((low/x)^shape − (low/high)^shape)/(1 − (low/high)^shape) |
 //! | `table(0 B: 0, 1 kB: 0.6, 10 kB: 1)` | a draw is at most each value with the probability that stands after the value; uniform between two values |
 //! | `mixture(0.9: lognormal(…), 0.1: bounded_pareto(…))` | each distribution with this probability |

@@ -9,11 +9,11 @@
 //! | [`access`] | each flow's own access to the network, with a random round trip |
 //! | [`flows`] | the groups of flows, read |
 //! | [`foreign`] | what is written elsewhere: a discipline, the ends of a flow, a congestion control |
-//! | [`own`] | a program that has congestion controls and ends of its users, and runs scenarios for others |
+//! | [`own`] | a program that contains a user's congestion controls and ends, and runs scenarios for another process |
 //! | `population` | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
-//! | `path` | a path without simulator, as a scenario describes it |
+//! | `path` | a path for use without the simulator, as a scenario describes it |
 //! | `shaper` | a shaper beside a link, with the discipline under study |
 //! | `topology` | the links of a network, and which of them a flow crosses |
 //! | [`simulation`] | a scenario as it runs: driven, looked at, changed |

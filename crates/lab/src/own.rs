@@ -20,9 +20,10 @@
 //! ```
 //!
 //! A request on standard input is JSON: `text`, `name` and `sets` as [`Scenario::read`] takes them, and `own`, which maps each
-//! name in the scenario to the number of its part in the program, from 0. The answer on standard output has a line of JSON for
-//! each look at the run, `[simulated s, total s, events]`, and then one with `error`, or one with the summary and the columns
-//! of every table, whose cells follow as bytes, in this order and without anything between.
+//! name in the scenario to the number of a congestion control or a pair of ends, from 0 in the order in which the program adds
+//! them. The answer on standard output begins with lines of JSON that report progress, `[simulated s, total s, events]`. A
+//! last line has either `error`, or the summary and the columns of every table. The cells of these columns follow as bytes,
+//! in the same order and with nothing between them.
 
 use crate::document::ScenarioError;
 use crate::foreign::Foreign;

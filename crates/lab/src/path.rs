@@ -1,4 +1,4 @@
-//! A path without simulator, as a scenario describes it.
+//! A path for use without the simulator, as a scenario describes it.
 
 use crate::document::ScenarioError;
 use crate::scenario::Scenario;

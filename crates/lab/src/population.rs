@@ -1,4 +1,4 @@
-//! Groups whose connections come and go: their keys read, and what of a host they need.
+//! Reads groups whose connections come and go: their own keys, and those of their hosts.
 
 use crate::document::ScenarioError;
 use crate::section::{Section, fields};

@@ -4,9 +4,9 @@
 //! takes no part in the traffic: they need no IP address, and no bridge or bond may own them.
 //! [`Interface::warnings`] says what of this does not hold.
 //!
-//! While an interface is open it is promiscuous, which the kernel ends with the socket, and it does not merge received
-//! packets (GRO, LRO). The latter is restored when it is dropped; a process that is killed cannot do so, and
-//! `ethtool -K NAME gro on` does it by hand. Left off, it costs CPU time and nothing else.
+//! While an interface is open, it is promiscuous and does not merge received packets (GRO, LRO). The kernel ends
+//! promiscuous mode with the socket. Dropping the [`Interface`] turns merging on again, if it was on. A process that is
+//! killed cannot do that; `ethtool -K NAME gro on` does it by hand. If merging stays off, it costs CPU time and nothing else.
 //!
 //! Frames bypass the queue of the interface (`tc qdisc`): a second queue would delay and drop outside the discipline.
 //! In exchange, the discipline's rate must stay below the speed of the link: what does not fit into the transmit ring

@@ -1,8 +1,8 @@
 //! The engine: simulated time, and what happens next.
 //!
 //! At equal times a canonical key decides: first the class of the event, then the number of the link, flow or connection
-//! that it belongs to (for packets, a pseudo-random number made from that number and the time). Only among events of the
-//! same link, flow or connection does the order decide in which they were added. So neither the order in which things are
+//! that it belongs to (for packets, a pseudo-random number made from that number and the time). Only events of the
+//! same link, flow or connection happen in the order in which they were added. So neither the order in which things are
 //! evaluated nor what else happens in a run can change a result.
 //!
 //! What must happen in the order of time waits here. Many deliveries and crossings of shared lines do not wait: they are

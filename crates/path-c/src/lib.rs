@@ -1,7 +1,7 @@
 //! The functions of a [`Path`] that programs in C call: translation only. `include/sluicegate_path.h` says what each function does, and a test
 //! compares the two.
 //!
-//! A panic would be a mistake of the program; at the border to C it ends the process.
+//! A panic would be a bug in Sluicegate; at the border to C it ends the process.
 
 use sluicegate_aqm::{DropReason, FlowKey};
 use sluicegate_base::{Ecn, Time};

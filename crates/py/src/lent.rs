@@ -1,7 +1,7 @@
 //! What a discipline written in Python is given, a token for each packet and a context, and where its errors are kept.
 //!
-//! A token says whether its packet is still inside, so that conservation is enforced where it is broken; if Python lets
-//! go of a token while its packet is inside, the discipline has forgotten the packet.
+//! A token says whether its packet is still inside. So the call that breaks conservation is the one that fails; and if Python
+//! lets go of a token while its packet is inside, the discipline has forgotten the packet.
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

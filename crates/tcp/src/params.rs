@@ -26,9 +26,9 @@
 //! | RFC 7661: a window that was not used does not grow, and closes | it grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
 //! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //!
-//! Vegas follows ns-2 2.35 with `vegas_rules`, the profile's: the tables are in `papers/cc/vegas_ns2.rs` and
-//! `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow ns-2 in the points below, too; then every acknowledgement
-//! comes at ns-2's time (`crates/netsim/tests/ns2_traces.rs`):
+//! Vegas follows ns-2 2.35 with `vegas_rules` = ns2, the default of profile `ns2`: the tables are in
+//! `papers/cc/vegas_ns2.rs` and `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow ns-2 in the points
+//! below, too; then every acknowledgement comes at ns-2's time (`crates/netsim/tests/ns2_traces.rs`):
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Whom a host stands for, value by value with its source.
+//! The profiles of hosts: which real or simulated host each stands for, and its default values with their sources.
 
 use sluicegate_base::{Size, Span, Value, choices};
 

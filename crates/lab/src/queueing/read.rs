@@ -1,4 +1,4 @@
-//! Reads the description of a queue: its discipline among all, shared keys, tables of one discipline, classes.
+//! Reads the description of a queue: which discipline it has, the shared keys, the tables of single disciplines, the classes.
 
 use super::{CLASSES, Queueing};
 use crate::document::{Item, Node, Place, ScenarioError};

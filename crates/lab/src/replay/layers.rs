@@ -7,11 +7,11 @@
 //! | at most 15 headers; what is below is not looked into | the same | so that nobody keeps it busy |
 //! | MPLS: flows are told by an entropy label alone | IP follows the last label if the first half-byte says 4 or 6 | what routers guess for balancing (RFC 4928, Sec. 2 and 3); a capture from inside an MPLS network is of use then. A pseudowire, which begins with 0, stays opaque |
 //! | IPv6: stops at a flow label, which then stands for the ports; ESP and AH: the SPI does | ports, where there are any | a flow is a 5-tuple in all tables |
-//! | batman-adv, TIPC, PTP and others by their ether type: goes on inside, or stops with a flow | stays opaque: one flow; the most frequent ether type is told | rare in captures of links that a queue stands before |
+//! | batman-adv, TIPC, PTP and others by their ether type: goes on inside, or stops with a flow | stays opaque: one flow; a warning names the most frequent ether type | rare in captures of links that a queue stands before |
 //! | LLC with SNAP (a length in the place of the ether type), PPP Multilink (RFC 1990): not looked into | the same | the first is of old Ethernets and of Wi-Fi, the second holds fragments |
 //! | VXLAN, Geneve and other tunnels over UDP: not looked into; the flow is that of the tunnel, whose source port tells inner flows apart (RFC 7348, Sec. 5) | the same | |
-//! | PPP as a link type: the kernel strips it | read, as what captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
-//! | marks in the header that `skb_protocol` names, VLAN tags skipped: none inside PPPoE or MPLS | in the outermost IP header | the queue stands in for that of the router that adds PPPoE or MPLS; on Linux this router's queue holds plain IP packets. Of a tunnel the outer header is marked, as in Linux; its end carries the mark inwards (RFC 6040) |
+//! | PPP as a link type: the kernel strips it | read, in every form that captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
+//! | marks the IP header that `skb_protocol` names after any VLAN tags, so nothing inside PPPoE or MPLS | marks the outermost IP header | the queue stands in for that of the router that adds PPPoE or MPLS; on Linux this router's queue holds plain IP packets. In a tunnel's packet the outer header is marked, as in Linux; the end of the tunnel copies the mark to the inner one (RFC 6040) |
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;

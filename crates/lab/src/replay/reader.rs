@@ -3,8 +3,8 @@
 //! Memory is bounded whatever the file says: one record at a time is held, of at most [`MOST_RECORD`] bytes; blocks that
 //! hold no packets are skipped without being held. Reading ends at the first damage; what came before it is good.
 //!
-//! Records of pcap, which are four numbers before the packet, are read here: the crate `pcap-parser` knows modified ones in
-//! one byte order only.
+//! Records of pcap (four numbers, then the packet) are read here: the crate `pcap-parser` reads the modified
+//! format (Kuznetsov's patch to libpcap) in one byte order only.
 
 mod buffer;
 mod pcapng;

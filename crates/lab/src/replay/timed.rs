@@ -1,4 +1,4 @@
-//! A capture with its times: what whoever goes through its packets in order needs.
+//! A capture with its times, for code that goes through its packets in order.
 
 use super::reader::{Capture, Damage, Next, Record, Trouble};
 use super::times::{Jump, OnJump, Times};

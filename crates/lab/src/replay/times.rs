@@ -1,20 +1,21 @@
 //! When recorded packets arrive, and what is done where their times leap.
 //!
 //! A clock runs forward, and packets of one capture are at most a little out of order. Where a time lies more than
-//! [`TOLERANCE`] away from those before it, packets are held, `MOST_HELD` at most, until it is clear what it was: if times
-//! come back to where they were, those held had wrong times; otherwise times go on from those held. Wrong times are a
-//! **jump**. It is also a jump if times go on from an earlier time, or from one more than a day later. Without these rules
-//! later packets would all arrive at once, or never, as in no network.
+//! [`TOLERANCE`] away from those before it, packets are held, `MOST_HELD` at most, until it is clear which times are
+//! right. If times come back to where they were before the held packets, these had wrong times; otherwise the times of the
+//! held packets are right, and later ones continue from them. Wrong times are a **jump**. It is also a jump if times continue
+//! from an earlier time, or from one more than a day later. Without these rules later packets would all arrive at once, or
+//! never, which happens in no network.
 //!
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
 //! | times that go back by half a second at most | the packet arrives with the latest before it, in the file's order; counted | programs that capture from several interfaces write packets in batches of up to 250 ms (dumpcap's timeout); the tolerance is twice that |
-//! | the same, for more than 1 % of the packets by more than 1 ms, or for more than 20 packets or 50 ms of the link at one instant | flagged, as a live run is that does not keep up | in the replay these packets arrive at other times than recorded, or in a burst that the network did not have |
+//! | the same by more than 1 ms: for more than 20 packets that are more than 1 % of all; or, at one instant, for more than 20 packets, or for two or more that the link needs more than 50 ms to send | flagged, as is a live run that does not keep up | in the replay these packets arrive at other times than recorded, or in a burst that the network did not have |
 //! | a jump | an error, or what `on_jump` says | see above |
 //! | wrong times, of up to 16 packets | `skip` leaves them out; with `shift` they arrive with the one before | nothing better is known |
-//! | a clock set back, captures joined in the wrong order | `skip` leaves packets out until times have caught up; `shift` lets all later ones follow at once, with their distances | how long it was between them is not known |
+//! | a clock set back, captures joined in the wrong order | `skip` leaves packets out until times have caught up; with `shift` the next one arrives at once, and all later ones follow at their recorded distances | how long it was between them is not known |
 //! | a silence of more than a day: a clock set forward, captures joined | as with a clock set back, but `skip` leaves out at most 15 packets, and only if the capture then ends; if more follow, they arrive at once | these times never catch up, so `skip` would leave out all the rest. In a silence this long, disciplines that act between packets would act all the while |
-//! | a shorter silence | is kept; one longer than half of the whole is told and flagged | it may be one, or a wrong time of the first or the last packets: rates are over the whole time |
+//! | a shorter silence | is kept; one longer than half of the whole time is reported and flagged | it may be a real silence, or the first or the last packets have wrong times; rates are over the whole time |
 //! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them, the first ones with the one after; counted, and flagged as late ones are | nothing better is known |
 
 use super::reader::Record;

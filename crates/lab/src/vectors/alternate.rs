@@ -1,6 +1,6 @@
-//! The alternate format: `S start exchanges n id` or `C start units units n id`, then a line for each unit: `I`
-//! (initiator) or `A` (acceptor); how long it is sent after its own end's last unit, and how long after the other end's,
-//! in microseconds, at least one of them zero; and its bytes, zero for the end:
+//! The alternate format: `S start exchanges n id` or `C start units units n id`, then a line for each unit. It has
+//! `I` (initiator) or `A` (acceptor); the time since the last unit of the same end, and the time since that of the other end,
+//! both in microseconds and at least one of them zero; and the bytes, zero if this end sends no more:
 //!
 //! ```text
 //! I 0 0 245

@@ -1,14 +1,14 @@
 //! Connection vectors as text, in the two formats of tmix: `original` and `alternate`.
 //!
 //! In both a connection begins with a line that has its start in microseconds, and lines before the first unit say what
-//! else is known of it: `w` the windows of initiator and acceptor in bytes, `m` their segments, `r` the least round trip in
-//! microseconds, `l` (or `L`) the shares of packets lost. Empty lines and lines that begin with `#` mean nothing.
+//! else is known of it: `w` the windows of initiator and acceptor in bytes, `m` the most bytes in their segments, `r` the least
+//! round trip in microseconds, `l` (or `L`) the shares of packets lost. Empty lines and lines that begin with `#` mean nothing.
 //!
 //! | what ns-2 does | what we do | why |
 //! |---|---|---|
 //! | lines that it does not know are skipped | they are errors | a mistake is not to pass for data |
 //! | `w`, `m`, `r` and `l` anywhere in a connection, the last counts | before its units, each once | one that stands elsewhere belongs to another connection, or says something else |
-//! | of a concurrent connection, units of one end without a time between them are an error only where they stand next to each other; elsewhere the last time that was read holds again | always an error | the time was left out |
+//! | in a concurrent connection, a missing time between two units of one end is an error only if they are adjacent; otherwise the last time that was read is used again | always an error | the time was left out |
 //! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
 //! | connections in any order | sorted by their starts | a file may be made of several |
 //! | a time of zero in the original format becomes 1 us: in the alternate format, a unit whose two times are zero does not wait for the other end | it stays zero, and becomes 1 us where we write the alternate format | a file that we write means the same to ns-2 |

@@ -1,4 +1,4 @@
-//! Samples of links and flows, and results, in the rows of the simulator's.
+//! Samples of links and flows, and results, in the same rows as the simulator's.
 
 use super::Emulator;
 use crate::ledger::{Flow, SAMPLES, SERIES};

@@ -1,4 +1,4 @@
-//! Connections that come by themselves, and do what their vectors say: as `netsim::workloads` has them, on real connections.
+//! Connections that come by themselves and do what their vectors say, as those of `netsim::workloads` do, but on real sockets.
 
 use super::connection::Role;
 use super::{Driver, RECEIVES, SENDS, Task};

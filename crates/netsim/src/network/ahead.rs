@@ -1,15 +1,15 @@
 //! Lookahead: packets whose place at a shared line is already known are evaluated there ahead of their time.
 //!
 //! A shared line serves packets in the order of their times. Suppose that all packets that cross it answer packets from one
-//! link. Then no further answer reaches the line before the answer to the link's next packet could. The earliest time of that
-//! is the departure of this packet (if the link is sending none, the time of the next event plus the time that the shortest
-//! packet takes), plus the time from there to the line. An answer that reaches the line earlier is evaluated as soon as it is
-//! known, together with its arrival at its sender, and costs no event. The exception is an end that may send by itself until
-//! then, by a timer or at a delivery that is an event ([`Engine::hold`]).
+//! link. Then no further answer can reach the line before the answer to the link's next packet. That answer reaches the line
+//! no earlier than the departure of this packet (if the link is sending none: the time of the next event plus the time that
+//! the shortest packet takes) plus the time from there to the line. An answer that reaches the line earlier is evaluated
+//! as soon as it is known, together with its arrival at its sender, and costs no event. The exception is an end that may send
+//! by itself until then, by a timer or at a delivery that is an event ([`Engine::hold`]).
 //!
-//! The way takes a short packet less time than a long one. Where transfers have no end, only the packets that open connections
-//! are short. While none of these is on its way, and none that is yet to be sent can reach the line as early, the time of a
-//! long packet counts.
+//! A short packet takes less time over this way than a long one. Where transfers have no end, only the packets that open
+//! connections are short. While none of these is on its way, and the answer to one that is yet to be sent cannot reach the
+//! line as early, the time of a long packet counts.
 
 use crate::engine::Engine;
 use crate::network::link::Link;

@@ -1,4 +1,4 @@
-//! The wire of a link whose packets are numbered, as they reach the link: what is to happen to one is known by its number.
+//! The wire of a link that numbers packets as they reach it: a packet's number tells what is to happen to it.
 
 use sluicegate_base::Time;
 use sluicegate_port::WirePlan;

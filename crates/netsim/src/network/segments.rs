@@ -1,4 +1,4 @@
-//! The segments of TCP that a run keeps on request: where they came by, and what became of them there.
+//! The segments of TCP that a run keeps on request: which links they reached, and what became of them there.
 
 use crate::counters::{PacketFate, SegmentRow};
 use crate::network::Observer;

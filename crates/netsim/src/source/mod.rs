@@ -9,7 +9,7 @@
 //! | [`telnet`] | what a TELNET session types, and when |
 //! | [`connections`] | connections as they were seen on a link, or drawn like them |
 //! | [`http`] | users who think and browse |
-//! | [`way`] | the way of pooled connections to the links that all share |
+//! | [`way`] | how connections that come and go reach the links that all share |
 //! | [`udp`] | constant bit rate |
 //! | [`poisson`] | Poisson arrivals |
 //! | [`on_off`] | bursts and silences, exponential or Pareto |

@@ -1,4 +1,4 @@
-//! The way of connections that come and go to the links that all share: an access link of its own for each connection and
+//! How connections that come and go reach the links that all share: over an access link of its own for each connection and
 //! direction, at the sending end.
 
 use super::RoundTrip;

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | the application writes as the buffers drain | the first 4 MiB of a write (tcp_wmem) at once, and then half a window of it at a time | a socket's buffer begins smaller and grows; buffers here only tell where PSH is, and which burst is complete |
 //! | the greatest window of the other end is looked at for each buffer | for what is written at once; then after each half of a window | it changes the length of a few buffers |
-//! | what is written while earlier data waits fills the last buffer up, which says PSH no more, and begins to count half windows anew | the count goes on | PSH moves by less than half a window |
+//! | what is written while earlier data waits first fills up the last buffer, which then no longer has PSH; half windows are counted anew from there | the count goes on | PSH moves by less than half a window |
 
 use super::pacing::LARGEST;
 

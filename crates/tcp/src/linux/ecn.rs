@@ -2,7 +2,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 3168: an echo until the sender has answered | the same, and two packets acknowledged at once when it begins | Linux, __tcp_ecn_check_ce |
+//! | RFC 3168: an echo until the sender has answered | the same; when it begins, two acknowledgements go without delay | Linux, __tcp_ecn_check_ce |
 //! | RFC 3168, Sec. 6.1.1: SYN and SYN-ACK may not be marked | those of DCTCP and Prague may | RFC 8257, Sec. 3.6; Linux, `tcp_ca_needs_ecn` in tcp_ecn_send_syn, with ECT(1) where the controller wants it |
 //! | RFC 3168, Sec. 6.1.5: what is sent again may not be marked | for DCTCP and Prague it may, and a bare FIN, too | Linux, the same in tcp_ecn_send |
 //! | Linux, the same: acknowledgements of DCTCP and Prague may be marked | they never may | a mark of one tells nobody anything |

@@ -11,7 +11,7 @@
 //! | `prediction` | the fast path of plain acknowledgements | |
 //! | `queue` | what is under way, in order of the stream and of sending | |
 //! | `lazy` | state that most connections never need | |
-//! | `near` | bytes by the lower half of their number | |
+//! | `near` | the lower half of a byte's number in the stream | |
 //! | `ring` | a queue of packets, by number | |
 //! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
 //! | `sack` | SACK and DSACK | 2018, 2883 |
@@ -36,7 +36,7 @@
 //! | buffers of several segments | packets of one, which know their burst | what is sent, and when, is the same but for what is said in `pacing` and `buffers` |
 //! | small packets are joined when they are sent again | boundaries stay | transfers here write at once |
 //! | sockets, memory limits, MTU probing, TCP Fast Open, thin streams, keep-alive, user timeouts | none of them | off by default, or nothing here reaches them |
-//! | a closed window is asked by a segment without data (tcp_xmit_probe_skb) | by the next segment | receivers here read at once, and close no window for long |
+//! | a closed window is probed with a segment without data (tcp_xmit_probe_skb) | with the next segment | receivers here read at once, and close no window for long |
 //! | a connection is given up after 15 timeouts | never | a run ends before |
 //! | metrics of earlier connections | each connection knows nothing | tcp_no_metrics_save = 1 |
 

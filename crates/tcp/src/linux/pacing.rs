@@ -6,7 +6,7 @@
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|
-//! | TSQ keeps about a millisecond of a connection's data in queues of the host | a host's own queue is empty: what is sent is in the network | a host's interface here is faster than what it feeds, so that TSQ never holds anything back but by the size of bursts |
+//! | TSQ keeps about a millisecond of a connection's data in queues of the host | a host's own queue is empty: what is sent is in the network | a host's interface here is faster than what it feeds, so that TSQ never holds anything back, except through the size of bursts |
 //! | a burst is one buffer, whose packets leave at the speed of the interface | its packets leave at once | the same |
 
 use super::cc::{Controller, Window};

@@ -1,4 +1,4 @@
-//! # RACK: what was sent before something that has come is lost, if it has had its time
+//! # RACK: a packet is lost if a later one has come and its own time is over
 //!
 //! Recent acknowledgement (RFC 8985) as Linux has it (net/ipv4/tcp_recovery.c).
 //!
@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | RFC 8985, Sec. 6.2, step 3: reordering is a packet never sent again that comes after a later one | the same, and its extent is kept (`tp->reordering`); DupThresh is then this number instead of 3 | Linux |
 //! | step 4: `reo_wnd_mult` grows with each DSACK in a round | only once reordering was seen, and not for probes | Linux, tcp_rack_update_reo_wnd |
-//! | Linux: a round ends with the delivery of a packet that was sent when the count of delivered packets had its present value or more | of a packet that is sent from now on | the same, but for two acknowledgements in one nanosecond |
+//! | Linux: a round ends with the delivery of a packet that was sent when the count of delivered packets was at least what it was when the round began | with that of a packet that was sent when the round began or later | the same, but for two acknowledgements in one nanosecond |
 //! | Sec. 6.3: at a timeout what was sent a round trip and the window ago is lost | a round trip ago | Linux, tcp_timeout_mark_lost |
 //! | the reordering timer is exact | rounded up to ticks, 2 ms more | Linux, TCP_TIMEOUT_MIN_US |
 

@@ -11,7 +11,7 @@
 //! | RFC 2883: data that came twice is reported in the acknowledgement that it causes | the same | |
 //! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | before it by more than 1 ms, unless it repeats the last acknowledgement within 1.2 timeouts; one without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers those once in 500 ms |
 //! | Linux, tcp_measure_rcv_mss: two segments of the same smaller length set the length of full ones (last_seg_size) | they do not | a stream here has full segments, and a rest at the end of a write |
-//! | Linux: each packet that waited out of order counts with its own memory | once the data before it has come, it counts as full segments, rounded up | all packets are full segments, except the last of a write |
+//! | Linux: each packet that waited out of order counts in the buffer with its own memory | the same while it waits; once the data before it has come, it is counted as full segments, their number rounded up | all packets are full segments, except the last of a write |
 //! | an application reads | at once, as soon as data is in order. The end of a write is then acknowledged at once, except where answers carry acknowledgements | Linux, tcp_cleanup_rbuf; applications here read at once |
 
 mod gaps;

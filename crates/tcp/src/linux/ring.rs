@@ -1,4 +1,4 @@
-//! A queue whose places are found without a branch: there are as many as a power of two.
+//! A queue whose places are found without a branch: their number is a power of two.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

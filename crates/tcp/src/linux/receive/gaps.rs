@@ -1,4 +1,4 @@
-//! Data out of order, and what has come before.
+//! Data out of order, and data that has come before.
 
 use super::{MAX_QUICK, Receiver};
 use crate::reassembly::Reassembly;

@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 5681: ssthresh = max(flight/2, 2) | half of the window that could be under way, in whole segments, at least 2; cwnd becomes this half with its fraction, but at least the bound that the sender passes | ns-2, `slowdown` with `precisionReduce_`; the same for a greedy sender |
+//! | RFC 5681: ssthresh = max(flight/2, 2) | half of the window that could be under way, in whole segments, at least 2; cwnd becomes this half with its fraction, but not less than `least`, which the sender passes to `on_congestion` | ns-2, `slowdown` with `precisionReduce_`; the same for a greedy sender |
 //! | RFC 5681 allows counting acknowledged bytes (RFC 3465) | each acknowledgement counts once | ns-2, `opencwnd`; RFC 5681 permits it |
 //! | RFC 5681: cwnd need not grow past the receiver's window | it grows on | ns-2; the sender takes the smaller |
 

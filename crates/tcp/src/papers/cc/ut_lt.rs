@@ -8,12 +8,12 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | "increases", "decreases", without numbers | by one segment in a round trip of light load, to 7/8 for congestion | chosen here: as DECbit's window, so that the two algorithms differ in their feedback alone |
-//! | nothing on when a source decides | each acknowledgement moves the window by its own label; after a decrease those of what was sent before it are passed over | one label is enough to act on, and one congestion one decrease; an increase is 1/window for each acknowledgement |
-//! | information "is added to each packet" | the label of the packet (`crates/aqm/src/ut_lt.rs`), of which the acknowledgement carries one bit, and another for congestion, which is ECN's echo | three values need two bits |
+//! | nothing on when a source decides | each acknowledgement moves the window by its own label; after a decrease those of what was sent before it are passed over | one label is enough to act on, and one congestion should cause one decrease; an increase is 1/window for each acknowledgement |
+//! | information "is added to each packet" | the label of the packet (`crates/aqm/src/ut_lt.rs`); the acknowledgement has two bits for it: ECN's echo for congestion, and one for a queue between the thresholds | three values need two bits |
 //! | nothing on other gateways | all packets may be marked; a mark counts as a queue above its upper threshold | what a mark says; without it a queue that only marks would seem light |
 //! | nothing on labels that mean something else | CSFQ's and RIO's are taken for UT/LT's | the packet has one field; on such a path this host makes no sense |
 //! | nothing on losses | a timeout or three duplicates close the window to one segment, as with DECbit's; it then grows by the rule above | the same recovery for both |
-//! | nothing on the start | the host's `initial_window`; no slow start, never above the advertised window | as DECbit's. A connection that starts while queues stand between the thresholds stays at that: the rule gives the window to who came first |
+//! | nothing on the start | the host's `initial_window`; no slow start, never above the advertised window | as DECbit's. A connection that starts while queues stand between the thresholds keeps its initial window: the rule favours connections that came first |
 
 use super::feedback::{Decision, FeedbackRule, FeedbackWindow};
 use crate::cc::CongestionSignal;

@@ -6,7 +6,7 @@
 //! the next round trip, above β it shrinks by one (Brakmo & Peterson 1995, Secs. III-B and III-C). In slow start it
 //! doubles in every other round trip until Diff passes γ.
 //!
-//! Recovery is NewReno's. With `vegas_cut` = 0 a loss costs nothing of the window: so Tang, Wang & Low 2004 (Sec. V-C)
+//! Recovery is NewReno's. With `vegas_cut` = 0 a loss does not reduce the window: that is how Tang, Wang & Low 2004 (Sec. V-C)
 //! changed ns-2's Vegas for queues that drop often. ns-2's own, with `vegas_rules` = ns2, is [`VegasNs2`](super::VegasNs2).
 //!
 //! | what the paper says | what we do | why |

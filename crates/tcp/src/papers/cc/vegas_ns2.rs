@@ -1,7 +1,7 @@
 //! # Vegas's window as ns-2 has it
 //!
 //! [Vegas](super::Vegas) after `tcp-vegas.cc` of ns-2.35, with the measurements and the recovery of
-//! [`crate::papers::recovery::VegasNs2`]; together they give every acknowledgement when ns-2 has it
+//! [`crate::papers::recovery::VegasNs2`]; together they produce every acknowledgement at ns-2's time
 //! (`crates/netsim/tests/ns2_traces.rs`).
 //!
 //! | what the paper says | what ns-2 does, and we with it |

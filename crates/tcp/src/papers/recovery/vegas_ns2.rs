@@ -11,7 +11,7 @@
 //! | Reno's inflation and deflation | a recovery of less than four duplicates leaves the inflation in the window |
 //! | nothing on the timer | each retransmission backs it off |
 //! | duplicates of what a timeout sends again are no loss | so; but from the fourth they inflate, and the next acknowledgement closes the window to nothing, until the timer expires |
-//! | send times are kept until acknowledged | in a ring of a window's slots; an acknowledgement that goes over its end leaves them as they are |
+//! | send times are kept until acknowledged | in a ring of a window's slots; an acknowledgement of segments on both sides of the ring's end leaves their send times in it |
 //! | the check after a retransmission is of the oldest segment under way | where none is, the next new one goes out twice |
 //! | nothing on limited transmit | none, whatever the host says |
 //! | nothing on the opening | a first segment of data instead of a SYN, acknowledged at once; it is not a measurement |

@@ -13,7 +13,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | rates and gains are real numbers | packets per µs · 2²⁴, gains in 1/256 | Linux, so that windows equal its |
+//! | rates and gains are real numbers | packets per µs · 2²⁴, gains in 1/256 | as in Linux, so that the windows are the same |
 //! | windows of rate and round trip | three estimates for the rate (Kathleen Nichols's filter), one for the round trip | Linux, win_minmax.c |
 //! | nothing on losses | a round of packet conservation when a recovery begins; the window comes back after it | Linux |
 //! | nothing on policers | two intervals with a fifth lost at one rate set it for 48 rounds | Linux, `bbr_lt_bw_sampling` |
