@@ -129,11 +129,11 @@ class Red(Declared, role="queue"):
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_)
         max_packet: In byte mode, the length for which the probability is p_b, and the length of a packet in
-            min_th and max_th. (packets; default: the link's typical packet; at least 1; RED 1993, Sec. IV:
+            min_th and max_th. (B; default: the link's typical packet; at least 1; RED 1993, Sec. IV:
             MaximumPacketSize; ns-2: mean_pktsize_)
         short_first: Length up to which packets are sent before all longer ones, such as "64 B" for
-            acknowledgements. (packets; default: first in, first out; at least 1; RED 1993, Sec. XII: priority
-            service for short control packets)
+            acknowledgements. (B; default: first in, first out; at least 1; RED 1993, Sec. XII: priority service
+            for short control packets)
     """
 
     name: ClassVar[str] = "red"
@@ -197,12 +197,12 @@ class PenaltyBox(Declared, role="queue"):
             bytes/s)
         rtt: The round-trip time R of the TCP that flows are compared with (tcp_friendly). (default: 50 ms; above
             0 s; chosen here)
-        packet: The packet length B of the TCP that flows are compared with (tcp_friendly). (packets; default: the
+        packet: The packet length B of the TCP that flows are compared with (tcp_friendly). (B; default: the
             link's typical packet; at least 1; ns-2, tcl/rtmechanisms: Mtu_, the largest packets in use)
         share: The share of the link that all restricted flows together may use. (default: 0.05; at least 0 and at
             most 1; chosen here)
-        depth: How much restricted flows may send at once. (packets; default: ten of the link's typical packets;
-            at least 1; chosen here)
+        depth: How much restricted flows may send at once. (B; default: ten of the link's typical packets; at
+            least 1; chosen here)
         bandwidth: The rate of the link, to which share refers. (default: the link's rate; above 0 bit/s; the
             link)
     """
@@ -292,9 +292,9 @@ class SourceQuench(Declared, role="queue"):
 class UtLt(Declared, role="queue"):
     """UT/LT
 
-    A first-in-first-out queue that writes into every packet how it compares with two thresholds: below the lower one,
-    LT, the load is light; above the upper one, UT, there is congestion. A sender increases its window only if all
-    queues on the path were below LT, and decreases it if any was above UT.
+    A first-in-first-out queue that writes into every packet how the queue's length compares with two thresholds:
+    below the lower one, LT, the load is light; above the upper one, UT, there is congestion. A sender increases its
+    window only if all queues on the path were below LT, and decreases it if any was above UT.
 
     Source: Pingali, Tipper & Hammond 1990, after Floyd & Jacobson 1993, Sec. II-B
 
@@ -372,8 +372,8 @@ class Choke(Declared, role="queue"):
         above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
             is mark. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
         candidates: Packets drawn from the queue for each arrival; with draw = geometric, at most so many. The
-            paper's "drop m" has m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec.
-            3; several: Sec. 5)
+            paper's "drop m" draws m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999,
+            Sec. 3; several: Sec. 5)
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or
             anywhere while they match (gCHOKe). (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang &
             Low 2004, Sec. VI; geometric: Eshete & Jiang 2012)
@@ -422,8 +422,8 @@ class ChokeLinux(Declared, role="queue"):
             max_th)/3; at least 1 packets; iproute2, tc/q_choke.c)
         max_p: RED's drop probability as the average reaches max_th. (default: 0.02; at least 0.000000001 and
             below 1; iproute2, tc/q_choke.c)
-        avpkt: Length of a typical packet, for the decay while the link is idle. (packets; default: 1000 B; at
-            least 1; iproute2, tc/q_choke.c)
+        avpkt: Length of a typical packet, for the decay while the link is idle. (B; default: 1000 B; at least 1;
+            iproute2, tc/q_choke.c)
         bandwidth: Rate of the link, for the decay while it is idle. (default: the link's rate; above 0 bit/s; tc
             requires it)
         ecn: Mark ECN-capable packets where RED would drop them, also above max_th. Matches are dropped. (default:
@@ -532,8 +532,9 @@ class Pi(Declared, role="queue"):
         q_ref: Target length of the queue. (packets; default: 50; at least 0; Hollot et al. 2001; ns-2, qref_)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 800; at least
             1; Hollot et al. 2001, from memory)
-        a: Gain of the queue now. (1/packet; default: 1.822e-05; above 0 1/packet; Hollot et al. 2001; ns-2, a_)
-        b: Gain of the queue one interval ago. (1/packet; default: 1.816e-05; above 0 1/packet; Hollot et al.
+        a: Gain of the queue now. (per packet; default: 1.822e-05; above 0 per packet; Hollot et al. 2001; ns-2,
+            a_)
+        b: Gain of the queue one interval ago. (per packet; default: 1.816e-05; above 0 per packet; Hollot et al.
             2001; ns-2, b_)
         w: Samples of the queue per second. (Hz; default: 170.0; above 0 and at most 1000000000 Hz; Hollot et al.
             2001; ns-2, w_)
@@ -541,7 +542,7 @@ class Pi(Declared, role="queue"):
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; ns-2, queue_in_bytes_ and bytes_)
         max_packet: In byte mode, the length for which the probability is p, and the packet length in q and q_ref.
-            (packets; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
+            (B; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
     """
 
     name: ClassVar[str] = "pi"
@@ -694,16 +695,16 @@ class RioPs(Declared, role="queue"):
             65536 flows; chosen here)
         w_q: Queue weight of both averages: the weight of the present queue. (default: 0.001953125; above 0 and at
             most 1; RIO-PS 2001, from memory)
-        in_min: Average of In packets below which no In packet is dropped or marked, as a share of limit. (of
-            limit; default: 0.15; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
-        in_max: Average of In packets from which every In packet is dropped or marked, as a share of limit. (of
-            limit; default: 0.35; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
+        in_min: Average of In packets below which no In packet is dropped or marked, as a share of limit.
+            (default: 0.15; above 0 and at most 1; RIO-PS 2001, from memory)
+        in_max: Average of In packets from which every In packet is dropped or marked, as a share of limit.
+            (default: 0.35; above 0 and at most 1; RIO-PS 2001, from memory)
         in_max_p: The probability for In packets as their average reaches in_max. (default: 0.05; above 0 and at
             most 1; RIO-PS 2001, from memory)
-        out_min: Average of all packets below which no Out packet is dropped or marked, as a share of limit. (of
-            limit; default: 0.15; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
-        out_max: Average of all packets from which every Out packet is dropped or marked, as a share of limit. (of
-            limit; default: 0.5; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
+        out_min: Average of all packets below which no Out packet is dropped or marked, as a share of limit.
+            (default: 0.15; above 0 and at most 1; RIO-PS 2001, from memory)
+        out_max: Average of all packets from which every Out packet is dropped or marked, as a share of limit.
+            (default: 0.5; above 0 and at most 1; RIO-PS 2001, from memory)
         out_max_p: The probability for Out packets as the average reaches out_max. (default: 0.1; above 0 and at
             most 1; RIO-PS 2001, from memory)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
@@ -778,7 +779,7 @@ class Gred(Declared, role="queue"):
         burst: Largest burst to admit; tc computes the queue weight from it. (packets; default: (2·min_th +
             max_th)/3, in packets; at least 1 packets; iproute2, tc/q_choke.c; tc/q_gred.c requires it)
         avpkt: Length of a typical packet: for the decay while a queue is idle and, where thresholds are in bytes,
-            for the weight. (packets; default: 1000 B; at least 1; iproute2, examples/diffserv)
+            for the weight. (B; default: 1000 B; at least 1; iproute2, examples/diffserv)
         bandwidth: Rate of the link, for the decay while a queue is idle. (default: the link's rate; above 0
             bit/s; iproute2, tc/q_gred.c: 10 Mbit/s unless given)
     """
@@ -852,8 +853,7 @@ class Ared(Declared, role="queue"):
         law: What `count` counts. (default: section7; RED 1993, Sec. VII; ns-2, red.cc)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        packet: Length of a packet of C. (packets; default: the link's typical packet; at least 1; ns-2,
-            mean_pktsize_)
+        packet: Length of a packet of C. (B; default: the link's typical packet; at least 1; ns-2, mean_pktsize_)
         bandwidth: The rate of the link, from which C follows. (default: the link's rate; above 0 bit/s; the link)
     """
 
@@ -939,7 +939,7 @@ class Rem(Declared, role="queue"):
         b_ref: Target length of the queue, b*. (packets; default: 20; at least 0; ns-2, pbo_)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
             1; chosen here: far above b_ref)
-        gamma: Step of the price. (1/packet; default: 0.001; above 0 1/packet; ns-2, gamma_)
+        gamma: Step of the price. (per packet; default: 0.001; above 0 per packet; ns-2, gamma_)
         phi: Base of the probability: p = 1 − phi^(−price). (default: 1.001; above 1; ns-2, phi_)
         alpha: Weight of the queue's distance from its target, relative to the rates. (default: 0.1; at least 0;
             ns-2, rem.cc)
@@ -947,8 +947,8 @@ class Rem(Declared, role="queue"):
         t_update: Time from one update of the price to the next. (default: 2 ms; above 0 s; ns-2, pupdtime_)
         mode: Count packets, or bytes with probabilities proportional to a packet's length. (default: packet;
             ns-2, qib_)
-        max_packet: Length of a packet of c; in byte mode, also of q, b_ref and the arrivals. (packets; default:
-            the link's typical packet; at least 1; ns-2, mean_pktsize_)
+        max_packet: Length of a packet of c; in byte mode, also of q, b_ref and the arrivals. (B; default: the
+            link's typical packet; at least 1; ns-2, mean_pktsize_)
         bandwidth: The rate of the link, from which c follows. (default: the link's rate; above 0 bit/s; the link)
     """
 
@@ -998,7 +998,7 @@ class Pie(Declared, role="queue"):
             at 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
-            probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+            probability is p. (B; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
         law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
             Linux, net/sched/sch_pie.c)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
@@ -1218,9 +1218,10 @@ class Sfb(Declared, role="queue"):
 class RedPd(Declared, role="queue"):
     """RED-PD
 
-    RED with preferential dropping. The flows with the most drops in most of the last few lists of drops are those
-    with the highest rates, whatever the others do; only they get a state. A filter before RED drops their packets
-    with a probability that grows until they are no longer found in the lists, and falls while they are in none.
+    RED with preferential dropping. After each interval the flows that RED's drops hit most become a list. Flows in
+    most of the last few lists are those with the highest rates, whatever the others do; only they are monitored. A
+    filter before RED drops the packets of a monitored flow with a probability that grows while the flow is in enough
+    lists, and falls once it is in none.
 
     Source: Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd
 
@@ -1334,8 +1335,8 @@ class Fq(Declared, role="queue"):
     Rules: quantum is in bytes
 
     Attributes:
-        quantum: How much a flow may send in a round. (packets; default: the link's typical packet, at least 64 B;
-            at least 64; Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250)
+        quantum: How much a flow may send in a round. (B; default: the link's typical packet, at least 64 B; at
+            least 64; Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250)
         limit: Largest total length of all queues, without the packet in transmission. (packets; default: 300; at
             least 1 and at most 16777216; chosen here, as for choke)
         drop: Which packet of the longest queue is dropped when the buffer is full. (default: tail; Demers, Keshav
@@ -1366,12 +1367,12 @@ class FqLinux(Declared, role="queue"):
         limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10000;
             at least 1 and at most 16777216; tc-fq(8))
         flow_limit: Most packets of one flow. (packets; default: 100; at least 1 packets; tc-fq(8))
-        quantum: How much a flow may send in a round, and the smallest amount by which it is paced. (packets;
-            default: 3028 B, or two of the link's typical packet if that is more; at least 256 and at most
-            1048576; tc-fq(8): 2 MTUs; the bounds are Linux's)
-        initial_quantum: How much a new flow may send in its first round. (packets; default: 15140 B, or ten of
-            the link's typical packet if that is more; at least 0 and at most 1048576; tc-fq(8): 10 MTUs; the
-            bound is Linux's)
+        quantum: How much a flow may send in a round, and the smallest amount by which it is paced. (B; default:
+            3028 B, or two of the link's typical packet if that is more; at least 256 and at most 1048576;
+            tc-fq(8): 2 MTUs; the bounds are Linux's)
+        initial_quantum: How much a new flow may send in its first round. (B; default: 15140 B, or ten of the
+            link's typical packet if that is more; at least 0 and at most 1048576; tc-fq(8): 10 MTUs; the bound is
+            Linux's)
         maxrate: The rate up to which each flow may send. (default: flows are not paced; above 0 bit/s; tc-fq(8))
         refill_delay: After a longer time without packets a flow gets a new quantum. (default: 40 ms; at least 0
             s; Linux, net/sched/sch_fq.c: 40 ms)
@@ -1422,8 +1423,8 @@ class Sfq(Declared, role="queue"):
             most 65408 queues; Linux, net/sched/sch_sfq.c)
         depth: Most packets in one queue. (packets; default: 127; at least 1 and at most 65535 packets; Linux,
             net/sched/sch_sfq.c; there at most 127)
-        quantum: How much a queue may send in its turn. (packets; default: 1514 B, or the link's typical packet if
-            that is longer; at least 64; Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes)
+        quantum: How much a queue may send in its turn. (B; default: 1514 B, or the link's typical packet if that
+            is longer; at least 64; Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes)
         limit: Largest total number of packets in all queues, without the packet in transmission. (packets;
             default: 127; at least 1 and at most 16777216; Linux, net/sched/sch_sfq.c)
         perturb: Time from one perturbation of the hash to the next; 0 s: never. (default: 10 s; at least 0 s;
@@ -1467,8 +1468,8 @@ class Codel(Declared, role="queue"):
         ce_threshold: A packet that has waited longer is marked when it leaves, if it is ECN-capable, even if
             `ecn` is off. (default: none; at least 0 and at most 3600 s; Linux, net/sched/sch_codel.c)
         max_packet: The longest packet of the link. Nothing is dropped or marked while at most this many bytes
-            wait. (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux:
-            the MTU)
+            wait. (B; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux: the
+            MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
             include/net/codel_impl.h)
     """
@@ -1503,8 +1504,8 @@ class FqCodel(Declared, role="queue"):
             round-trip time. (default: 100 ms; above 0 and at most 3600 s; RFC 8290, Sec. 5.2.1: 100 ms)
         flows: Number of queues for hashed flows. (queues; default: 1024; at least 1 and at most 65536 queues; RFC
             8290, Sec. 5.2.5; the bound is Linux's)
-        quantum: How much a queue may send in a round. (packets; default: 1514 B, or the link's typical packet if
-            that is longer; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
+        quantum: How much a queue may send in a round. (B; default: 1514 B, or the link's typical packet if that
+            is longer; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
         limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10240;
             at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
         ecn: Mark ECN-capable packets where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
@@ -1514,9 +1515,8 @@ class FqCodel(Declared, role="queue"):
             net/sched/sch_fq_codel.c: none, or 0x1/0x3)
         drop_batch: Largest number of packets dropped at once when the limit is exceeded. (packets; default: 64;
             at least 1 packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
-        max_packet: The longest packet of the link. CoDel does not act while at most this many bytes wait.
-            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux: the
-            MTU)
+        max_packet: The longest packet of the link. CoDel does not act while at most this many bytes wait. (B;
+            default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
             include/net/codel_impl.h)
     """
@@ -1567,13 +1567,13 @@ class FqPie(Declared, role="queue"):
             at 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
-            probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+            probability is p. (B; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
         law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
             Linux, net/sched/sch_pie.c)
         flows: Number of queues for hashed flows. (queues; default: 1024; at least 1 and at most 65536 queues;
             Linux, net/sched/sch_fq_pie.c)
-        quantum: How much a queue may send in a round. (packets; default: 1514 B, or the link's typical packet if
-            that is longer; at least 64; Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes)
+        quantum: How much a queue may send in a round. (B; default: 1514 B, or the link's typical packet if that
+            is longer; at least 64; Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes)
         limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10240;
             at least 1 and at most 16777216; Linux, net/sched/sch_fq_pie.c)
     """
@@ -1644,7 +1644,7 @@ class DualPi2(Declared, role="queue"):
             Linux)
         ect: Which packets wait in the L queue. (default: l4s_ect; RFC 9332, App. A.1, Fig. 3; Linux)
         max_packet: The longest packet of the link. Two of them are always acceptable, and the scheduler's credit
-            begins with this length. (packets; default: the link's typical packet; at least 1; Linux: the MTU)
+            begins with this length. (B; default: the link's typical packet; at least 1; Linux: the MTU)
         law: The RFC's decisions and arithmetic, or the kernel's. (default: rfc9332; RFC 9332, App. A; Linux,
             net/sched/sch_dualpi2.c)
     """
@@ -1699,8 +1699,8 @@ class L4sStep(Declared, role="queue"):
             s; RFC 8289, Sec. 4.3: 5 ms)
         interval: CoDel's interval: how long the delay must be above target before the first drop. (default: 100
             ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
-        max_packet: The longest packet of the link. CoDel does not act while at most this many bytes wait.
-            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3)
+        max_packet: The longest packet of the link. CoDel does not act while at most this many bytes wait. (B;
+            default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3)
         overload: What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer. (default:
             drop_on_overload; RFC 9331, Sec. 5.1)
     """
@@ -1754,14 +1754,13 @@ class Cake(Declared, role="queue"):
             sends (with ingress: all that it receives) counts as one host. (default: yes; in a tc line only if the
             device needs it (`tc --wan`); tc-cake(8))
         wash: Clear the class of packets after choosing their tin. (default: false; tc-cake(8))
-        memlimit: Largest total number of bytes in all queues, without the packet in transmission. (packets;
-            default: 4 bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu; at least 1;
-            Linux, net/sched/sch_cake.c)
+        memlimit: Largest total number of bytes in all queues, without the packet in transmission. (B; default: 4
+            bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu; at least 1; Linux,
+            net/sched/sch_cake.c)
         limit: Largest total length of all queues, in addition to memlimit. (packets; default: that of memlimit;
             at least 1; Sluicegate)
-        mtu: The longest packet of the link, with its link header. (packets; default: 1514 B, or the link's
-            typical packet if that is longer; at least 64 and at most 65536; Linux: the device's MTU and link
-            header)
+        mtu: The longest packet of the link, with its link header. (B; default: 1514 B, or the link's typical
+            packet if that is longer; at least 64 and at most 65536; Linux: the device's MTU and link header)
     """
 
     name: ClassVar[str] = "cake"
@@ -1826,8 +1825,8 @@ class Drr(Declared, role="queue"):
     Attributes:
         classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
             else to the last. Without any, there are `bands` under Drop Tail.
-        quantum: How much a class may send in a round, unless the class has its own quantum. (packets; default:
-            the link's typical packet, at least 64 B; at least 64; Shreedhar & Varghese 1995: at least the longest
+        quantum: How much a class may send in a round, unless the class has its own quantum. (B; default: the
+            link's typical packet, at least 64 B; at least 64; Shreedhar & Varghese 1995: at least the longest
             packet; Linux, drr: the MTU)
         limit: Largest total length of all classes, without the packet in transmission. (packets; default: each
             class has its own limit; at least 0; Sluicegate)
@@ -1894,10 +1893,10 @@ class Class(Declared, role="class"):
         queue: The discipline of its queue.
         class_: The class of flows whose packets it takes. (default: its position in the list, counted from 0; any
             class, if max_length is given; at least 0 and at most 255; Sluicegate)
-        max_length: The longest packet that it takes, such as "64 B". (packets; default: any length; at least 1;
-            RED 1993, Sec. XII: short control packets)
-        quantum: In `drr`, how much the class may send in a round. (packets; default: the queue's own quantum; at
-            least 64; Shreedhar & Varghese 1995: Quantum)
+        max_length: The longest packet that it takes, such as "64 B". (B; default: any length; at least 1; RED
+            1993, Sec. XII: short control packets)
+        quantum: In `drr`, how much the class may send in a round. (B; default: the queue's own quantum; at least
+            64; Shreedhar & Varghese 1995: Quantum)
     """
 
     queue: Discipline
@@ -2395,8 +2394,9 @@ class Connections(Hosts, role="flows"):
             20 ms); chosen here)
         think_time: How long the initiator takes between a response and its next request: a distribution of times.
             (default: lognormal(median = 300 ms, sigma = 1.5, high = 100 s); chosen here)
-        concurrent: The probability that a connection is concurrent: both ends then send as many units, each after
-            its own times. (default: 0.05; at least 0 and at most 1; chosen here)
+        concurrent: The probability that a connection is concurrent: each end then sends as many units as
+            `exchanges` says, without waiting for those of the other. (default: 0.05; at least 0 and at most 1;
+            chosen here)
     """
 
     kind: ClassVar[str] = "connections"
@@ -2618,7 +2618,7 @@ class Link(Wired, role="link"):
 
 @dataclass(frozen=True)
 class Shaper(Declared, role="shaper"):
-    """A shaper beside a link of a dumbbell, with the discipline under study; the link keeps a plain buffer.
+    """A shaper in series with a dumbbell's link: it has the discipline under study; the link keeps a plain buffer.
 
     Attributes:
         rate: The shaper's rate, or a percentage of the line's, such as "95 %", in whole kbit/s. With a trace it
@@ -2657,9 +2657,9 @@ class Reverse(Declared, role="reverse"):
         rate: Rate of the opposite direction. (default: the mean rate of its own trace, else as forward; above 0
             bit/s; Sluicegate)
         delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
-        buffer: The limit of the opposite direction's Drop Tail queue. With a shaper that is the line's own queue,
-            else that of [queue]. Other disciplines ignore it. (packets; default: the limit of [queue.drop_tail];
-            at least 1; Sluicegate)
+        buffer: The limit of the opposite direction's queue if its discipline is Drop Tail; other disciplines
+            ignore it. With a shaper it is the limit of the line's own Drop Tail queue. (packets; default: the
+            limit of [queue.drop_tail]; at least 1; Sluicegate)
         framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
             of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
             (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its
@@ -2729,7 +2729,7 @@ class Dumbbell(Wired, role="network"):
             above 0 bit/s; CHOKe 1999, Fig. 1)
         delay: Propagation delay of the bottleneck, one way. (default: 1 ms; chosen here: not stated by CHOKe
             1999)
-        access_rate: Rate of every host's access link. The default is so fast that the port only spaces a host's
+        access_rate: Rate of every host's access link. By default this link is no bottleneck and only spaces
             packets. (default: ten times the bottleneck's rate; above 0 bit/s; CHOKe 1999, Fig. 1: ten times)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
