@@ -43,14 +43,14 @@ fn finished(mut sim: Sim) -> Outcome {
     sim.finish()
 }
 
-/// One Poisson flow on a 1 Mbit/s link for 20,000 s, a packet of 1000 bytes being served in 8 ms.
+/// One Poisson flow on a 1 Mbit/s link for 8,000 s, a packet of 1000 bytes being served in 8 ms.
 fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
     let (mut network, server) = one_link("drop_tail", limit);
     let rate = Rate((load * 1e6) as u64);
     network
         .flow(PoissonParams { ecn: EcnField::default(), rate, packet_size: Size::Bytes(1000), sizes })
         .path([server]);
-    let network = network.duration(Span::from_secs(20_000)).warmup(Span::from_secs(100)).seed(seed);
+    let network = network.duration(Span::from_secs(8_000)).warmup(Span::from_secs(100)).seed(seed);
     finished(Sim::new(network.sample(Span::from_secs(1000)).build().unwrap()))
 }
 

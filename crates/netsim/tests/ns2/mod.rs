@@ -174,6 +174,7 @@ fn side_by_side(cases: &[Case]) -> Vec<(Acks, Sends)> {
     let end = cases.iter().map(|case| case.seconds).max().expect("a case");
     let script = format!(
         r#"
+fconfigure stdout -buffering full
 set ns [new Simulator]
 proc errors {{from to mark list}} {{
   global ns
