@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import jinja2
-
 from .quantities import significant
 
 if TYPE_CHECKING:
+    import jinja2
     from matplotlib.figure import Figure
 
 
@@ -83,6 +82,8 @@ class Page:
 
 def environment() -> jinja2.Environment:
     """The templates of this package."""
+    import jinja2
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("sluicegate"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .beyond import Jitter, Lost
-from .discipline import Told
-from .passage import Passage
-from .rate import LinkRate
-from .traffic import Group
-
 if TYPE_CHECKING:
     import polars as pl
+
+    from .beyond import Jitter, Lost
+    from .discipline import Told
+    from .passage import Passage
+    from .rate import LinkRate
+    from .traffic import Group
 
 
 @dataclass

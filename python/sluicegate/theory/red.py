@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Law = Literal["method1", "section7", "figure2", "figure17"]
 """Laws of the gaps between marks: Method 1 and Method 2 of Sec. VII, and Method 2 as Figs. 2 and 17 print it."""
@@ -179,6 +180,8 @@ class Gaps:
     def pmf(self, most: int | None = None) -> NDArray[np.float64]:
         """The probabilities of the gaps 1, 2, …, `most` (default: the longest; for the geometric law, until less than
         1e-12 is left)."""
+        import numpy as np
+
         if most is None:
             left = math.log(1e-12) / math.log1p(-self.p_b) if self.p_b < 1 else 1.0
             most = math.ceil(left) if math.isinf(self.longest) else int(self.longest)
@@ -231,6 +234,8 @@ def expected_marks(law: Law, p_b: float, arrivals: int) -> float:
 
     The renewal equation: an arrival is marked if its gap ends there, from any earlier mark.
     """
+    import numpy as np
+
     _check(arrivals >= 0, "arrivals", arrivals, "must be at least 0")
     if law == "method1":
         return arrivals * p_b
