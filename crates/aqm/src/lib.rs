@@ -3,15 +3,9 @@
 //! One file holds one discipline; [`discipline`] says what a discipline is, [`harness`] drives one by hand, in tests and
 //! benches. To add one: write its file after the pattern of `drop_tail.rs`, add its line to the registry below, run
 //! `make generate`.
-#![cfg_attr(not(test), no_std)]
+#![no_std]
 
 extern crate alloc;
-// The tests of the public face stand in `tests/` and are compiled with those of the files: disciplines for test packets once.
-#[cfg(test)]
-extern crate self as sluicegate_aqm;
-#[cfg(test)]
-#[path = "../tests/all.rs"]
-mod all_tests;
 
 pub mod afd;
 pub mod ared;

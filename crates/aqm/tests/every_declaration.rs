@@ -5,7 +5,7 @@ use sluicegate_aqm::{DropReason, all, build};
 use sluicegate_base::params::{DefaultValue, Kind, Raw};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Value};
 
-use super::every_discipline::{LINK, any_value, defaults, harness};
+use crate::every_discipline::{LINK, any_value, defaults, harness};
 
 #[test]
 fn unknown_names_are_refused() {

@@ -6,7 +6,7 @@
 #[path = "kernel/fq_codel.rs"]
 mod kernel;
 
-use super::codel_linux::kernel as codel;
+use crate::codel_linux::kernel as codel;
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::codel::CodelVersion;

@@ -7,7 +7,7 @@
 #[path = "kernel/fq_pie.rs"]
 mod kernel;
 
-use super::pie_linux::kernel as pie;
+use crate::pie_linux::kernel as pie;
 use kernel::{Counts, Tc};
 use pie::ONE;
 use proptest::prelude::*;

@@ -8,7 +8,7 @@
 #[path = "kernel/gred.rs"]
 mod kernel;
 
-use super::choke_linux::red;
+use crate::choke_linux::red;
 use kernel::{Counts, Dp, Tc};
 use proptest::prelude::*;
 use sluicegate_aqm::gred::{Averaging, Gred, GredParams};

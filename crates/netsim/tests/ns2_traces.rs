@@ -3,9 +3,7 @@
 //! Where ns-2 is not installed the tests say so and compare with nothing; the textbook's differences between the schemes
 //! are tested everywhere.
 
-mod ns2;
-
-use ns2::{Acks, Case, difference, ns2 as theirs, ours};
+use crate::ns2::{Acks, Case, difference, ns2 as theirs, ours};
 use sluicegate_base::{Span, Stream};
 use sluicegate_tcp::Algorithm;
 

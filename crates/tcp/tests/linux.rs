@@ -1,8 +1,6 @@
 //! Hosts as Linux has them, over a path that does what the test says. Comparisons with the kernel are in `linux_traces.rs`.
 
-mod path;
-
-use path::{Event, Fate, Fates, Line, Path};
+use crate::path::{Event, Fate, Fates, Line, Path};
 use proptest::prelude::*;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::segment::Options;

@@ -6,11 +6,9 @@
 //! [`DIFFERENT`] lists where it is not, with the reason, and how much of it is the same: no more and no less. How many agree
 //! is in the manual's table.
 //!
-//! `SHOW=reno/one_loss cargo test -p sluicegate-tcp --test linux_traces -- --nocapture` prints both side by side.
+//! `SHOW=reno/one_loss cargo test -p sluicegate-tcp --test all linux_traces -- --nocapture` prints both side by side.
 
-mod path;
-
-use path::{Event, Exchange, Fate, Fates, Line, Path};
+use crate::path::{Event, Exchange, Fate, Fates, Line, Path};
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Algorithm, Flags, Host, ProfileName, TcpParams};

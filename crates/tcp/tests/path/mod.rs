@@ -1,6 +1,5 @@
 //! Two ends of a connection, with a link of a given rate from the sender and one back, and what happens to single packets on
 //! them, by number: what the live link does to real hosts.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::{Connection, Flags, Host, Segment};
