@@ -96,7 +96,7 @@ KEPT = object()
 def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topology:
     """A network of `links`, each from one node to another; every flow then names the links of its `path`.
 
-    `queue`: the discipline at the links (default: the simulator's own), or your own class: see `Aqm`.
+    `queue`: the discipline at the links (default: Drop Tail), or your own class: see `Aqm`.
 
     >>> net = sg.topology(
     ...     sg.Link(name="first", from_="a", to="b", rate="10 Mbit/s"),

@@ -60,7 +60,7 @@ params! {
         /// Packets to hold back until some later packets have arrived, and how many: "7:3".
         behind: Option<String> = optional("none"), source("Sluicegate");
         /// A file with the link's rate over time: a Mahimahi or Pensieve trace, or CSV with time and rate. Its path is
-        /// relative to the scenario. The discipline does not learn of these changes.
+        /// relative to the scenario; the traces "lte" and "wifi" are bundled. The discipline does not learn of these changes.
         trace: Option<String> = optional("the rate is constant"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
         /// The time after which the trace repeats.
         trace_period: Option<Span> = optional("lte: 60 s; wifi: 10 s; a Mahimahi trace: its last time; others: the \

@@ -42,7 +42,7 @@ class Outcome:
         means: Means over seeds, one row for each metric that has a value: the columns of `runs` up to `of`, `metric`,
             `mean`, `half_width`, `low`, `high` (the 95 % interval; null for one seed) and `seeds`.
         more: Further tables by name: `transfers`, one row for each flow of a run; `distributions`, quantiles of goodput
-            every ten round trips, losses, delays, completion times and page load times; `courses`, quantities over
+            and losses per second, and of delays, completion times and page load times; `courses`, quantities over
             time, for the first seed.
         summary: Version, suite, settings, and each discipline or controller with every value filled in.
     """

@@ -172,8 +172,8 @@ class Recommendation(ResultObject):
         """The first deployable discipline of rank 1, if all of these leave the queue in the modem with the margin that
         was chosen; otherwise None.
 
-        If `recommend` sought a margin and found none: the first deployable discipline of rank 1, but None if it sought
-        the margin with one of them."""
+        If `recommend` sought a margin and found none: None if it sought the margin with a deployable discipline of rank
+        1, otherwise the first of these disciplines."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:

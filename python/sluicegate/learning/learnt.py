@@ -29,7 +29,7 @@ def learn(
     captures: Sequence[str | Path] | str | Path, *, inside: Sequence[str] = (), on_jump: str = "error",
     out: str | Path | None = None,
 ) -> Learnt:  # fmt: skip
-    """Learn a scenario of the link, its queue and its traffic from captures, best of all before and behind the queue.
+    """Learn a scenario of a link, its queue and its traffic from captures, best taken before and behind the queue.
 
     `captures`: pcap or pcapng files, of a router's two interfaces or of one place; within a file the interfaces are
     distinguished. `inside`: addresses or prefixes at home, if `learn` cannot find them (it takes the one

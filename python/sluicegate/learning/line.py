@@ -266,7 +266,7 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
             "this does not prove load"
         )
         low = f"{max(LEAST_MS, min(round(late.value), MODEM_BUFFER_MS))} ms"
-        why = f"even idle lines delay a few replies by as much as {late.file} shows: ping during a transfer"
+        why = f"even idle lines delay a few replies by as much as {late.file} shows, so ping during a transfer"
     elif best is None:
         why = "nothing was measured under load"
     elif best.value < STANDING_MS:

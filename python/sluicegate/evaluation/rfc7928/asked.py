@@ -45,7 +45,7 @@ TABLE = """
 2 | must | consider what less delay costs in goodput | done | every scenario shows both
 2.1 | may | flow completion times | done | `initial-windows`, `asymmetric`, `both-ways`: only for transfers of 50 packets and of one packet
 2.1 | recommended | for web pages, the time for all objects | done | `bursts-1` to `bursts-4`, `traffic-mix`: page load
-2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `asymmetric`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS, and none for web users
+2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `asymmetric`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS; not measured for web users
 2.3 | should | the packet loss ratio, frequently, or the interval between losses | done | in all scenarios: loss of the whole run, its distribution per second, and intervals between loss events. If phases alternate: loss over time. In `initial-windows`, `asymmetric`, `traffic-mix` and `both-ways`: intervals between single losses
 2.3 | should | compare packets sent with those received | done | the simulator counts both, and loses none
 2.4 | should | the degree of loss synchronization, with and without the discipline | done | the global synchronization ratio, in every table, also for `drop_tail`

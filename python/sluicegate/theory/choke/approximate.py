@@ -116,7 +116,7 @@ def _logistic(z: ArrayLike, top: float) -> Array:
 
 @dataclass(frozen=True)
 class Approximations:
-    """The approximate model at many UDP rates; arrays, NaN where refused. The paper's symbols.
+    """The approximate model at many UDP rates; arrays, NaN where the model has no answer. The paper's symbols.
 
     `share`: μ_0. `refusals`: for each rate None, or why there is no answer.
     """
