@@ -78,7 +78,7 @@ discipline! {
         /// Typical time to send a small packet, the unit of the idle decay.
         s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
             range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("avpkt, bandwidth");
-        /// Length of a packet of C.
+        /// Length of the packets in C, the link's rate in packets per second.
         packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2, mean_pktsize_");
         /// The rate of the link, from which C follows.

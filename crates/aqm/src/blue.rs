@@ -19,7 +19,7 @@
 //! | the values: d1 much larger than d2, freeze_time long enough for a change to take effect | d1 = 0.02, d2 = 0.002, freeze_time = 100 ms | from memory of the paper's experiments, which vary them from 0.0025 and 0.00025 up, at 10 ms and 100 ms; the paper was not at hand, and neither ns-2 2.35 nor Linux has BLUE alone (Linux's `sfb` has it in each bin) |
 //! | nothing on few and fast flows | the same values on all links | a drop probability of 0.02, one step, suits windows of about nine packets. One CUBIC flow, at a round trip of 40 ms, uses 42 % of 100 Mbit/s, and 79 % with d1 = 0.0002 and d2 = 0.00002 |
 //! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
-//! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | the paper's |
+//! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | packet loss is the paper's event, q > L its alternative |
 //! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |
 //! | marks whatever p is | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | early drops are packet loss too | they do not raise p | p would raise itself |

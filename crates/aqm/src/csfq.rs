@@ -30,7 +30,7 @@
 //! | α at first | C | no flow can have more |
 //! | α is lowered by 1 % for each drop at a full buffer, by at most 25 % between two estimates | the same | the paper's |
 //! | a packet that could have been dropped is relabelled α after α has been estimated (Fig. 3) | the same, but with no more than its own label | where α rises above the label just then, the flow has not become faster |
-//! | flows have weights | all are equal | the comparison here knows none |
+//! | flows have weights | all are equal | flows have no weights in a scenario |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
 
 use crate::flow_table::FlowTable;

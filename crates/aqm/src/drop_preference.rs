@@ -14,7 +14,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with reason `forced` | the text names no size; the arrivals are the optional packets at hand |
+//! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with reason `forced` | the text names no size, nor whether arrivals or waiting packets are dropped; the arrival is the packet at hand |
 //! | nothing on a full queue | the optional packet nearest to the tail makes room, with reason `tail`; if there is none, the arrival is dropped | "dropped first" holds there too. The last one has waited least |
 //! | nothing on an essential packet that is longer than all optional ones together, with a limit in bytes | it is refused, and none is dropped for it, if dropping all of them would not make room | no drop without a gain |
 //! | packets are essential or optional | priority 0 or any other | one bit is all that the rule needs |

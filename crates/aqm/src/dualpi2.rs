@@ -115,7 +115,7 @@ discipline! {
         step_thresh_packets: Option<u64> = optional("the packet's delay decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("step_thresh");
         /// A packet gets these marks only if it leaves more packets behind than this; with law = linux, only if it
-        /// finds as many on arrival.
+        /// finds at least this many on arrival.
         min_qlen_step: u64 = default(1), unit("packets"), range(Range::from(0.0)),
             source("RFC 9332, App. A.1, Fig. 2: Th_len, 1; Linux: 0"), tc("min_qlen_step");
         /// k: the L queue is marked with k times p'.

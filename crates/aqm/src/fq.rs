@@ -25,7 +25,7 @@
 //! | the longest queue: by bytes or packets is left open | by bytes; of several longest, the one that changed last | so in ns-2's `drr.cc`, by bytes, where the first of several in the round loses |
 //! | ns-2's `drr.cc` has `buckets_` hashed queues, keyed by source address, and `blimit_` bytes | one queue for each flow, `limit` in packets or bytes | the paper's; `sfq` here has hashed queues |
 //! | a flow that becomes idle loses its deficit (1995) | the same; one that loses its last packet to a drop leaves the round at once too | the deficit as in ns-2. There a flow that loses its last packet to a drop keeps its turn, so that its next packet may get no new quantum; here it joins the round as a new flow, which gets one at its turn |
-//! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, the time is not |
+//! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, but a packet takes more computing time |
 //! | an arrival longer than the whole limit | is refused, and nothing else is dropped | no drop could make room for it |
 
 use crate::fifo::KEPT;

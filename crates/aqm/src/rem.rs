@@ -58,7 +58,8 @@ discipline! {
         t_update: Span = default(Span::from_millis(2)), range(Range::POSITIVE), source("ns-2, pupdtime_");
         /// Count packets, or bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("ns-2, qib_");
-        /// Length of a packet of c; in byte mode, also of q, b_ref and the arrivals.
+        /// Length of the packets in which c, what the link sends in t_update, is counted; in byte mode also q, b_ref and the
+        /// arrivals.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2, mean_pktsize_");
         /// The rate of the link, from which c follows.

@@ -80,7 +80,7 @@ discipline! {
         /// Time from one hash function to the next; 0 s: it never changes.
         rehash: Span = default(Span::from_secs(600)), range(Range::from(0.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("rehash");
-        /// How long before a change of the hash function unresponsive flows are also counted under the new one.
+        /// For this long before each change of the hash function, unresponsive flows are also counted under the new one.
         warmup: Span = default(Span::from_secs(60)), range(Range::from(0.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("db");
         /// What all unresponsive flows together may send per second; 0: nothing.

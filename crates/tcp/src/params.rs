@@ -186,16 +186,16 @@ params! {
         /// Each data packet takes a time to prepare, uniform between zero and this, one after another; with `ns2_rules`
         /// it is one time for all packets that the window releases, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
-        /// Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of several segments,
-        /// ends with PSH, and waits for more if it is short. Without, a buffer has one segment, none waits, and PSH ends a write
-        /// or half a window.
+        /// Whether the sender's device does the segmentation (GSO), with profile linux: a burst then leaves as one buffer of several
+        /// segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment, none waits, and PSH
+        /// ends a write or half a window.
         gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
         /// How the slow start of `cubic` may end before a loss.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; a table in crates/tcp/src/params.rs lists where.
         /// Linux's hosts never do.
         ns2_rules: Option<bool> = optional("as the profile says; profile linux has none"), source("ns-2, tcp.cc and tcp-sink.cc");
-        /// Whose Vegas the algorithm vegas is.
+        /// Whose rules the algorithm vegas follows: the paper's or ns-2's.
         vegas_rules: Option<VegasRules> = optional("as the profile says; profile linux has none"),
             source("Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc");
         /// Vegas: packets that a flow keeps in queues; with fewer its window grows.

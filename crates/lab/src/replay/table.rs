@@ -266,7 +266,7 @@ fn packets(rows: &[Row]) -> ResultTable {
     };
     let mut columns = vec![
         all("time_ns", "ns", "when it was recorded, since 1970", |row| row.time),
-        all("interface", "", "interface, as its section of a pcapng file numbers them from 0", |row| {
+        all("interface", "", "number of the interface in its section of a pcapng file, from 0", |row| {
             i64::from(row.interface)
         }),
         all("flow", "", "number of its connection in `flows`; 0 when it could not be assigned to one", |row| {
@@ -298,7 +298,7 @@ fn packets(rows: &[Row]) -> ResultTable {
         }),
         tcp("window", "", "window as the header has it, not scaled", |tcp| Some(i64::from(tcp.window))),
         tcp("mss_bytes", "bytes", "option: maximum segment size", |tcp| tcp.mss.map(i64::from)),
-        tcp("window_scale", "bits", "option: by how much later windows are scaled", |tcp| tcp.scale.map(i64::from)),
+        tcp("window_scale", "bits", "option: bits by which later windows are scaled", |tcp| tcp.scale.map(i64::from)),
         tcp("tsval", "", "option: timestamp", |tcp| tcp.stamps.map(|stamps| i64::from(stamps.0))),
         tcp("tsecr", "", "option: timestamp that is echoed", |tcp| tcp.stamps.map(|stamps| i64::from(stamps.1))),
     ];

@@ -110,7 +110,7 @@ fn totals(named: Named<'_>, groups: &[Group<'_>]) -> ResultTable {
         f64s(
             "completion_time_p50_ns",
             "ns",
-            "the median of their times from start to end, even if before the measured window, to two digits",
+            "the median of their times from start to end, even if they ended before the measured window, to two digits",
             completion(0.5),
         ),
         f64s("completion_time_p95_ns", "ns", "the 95th percentile of it, to two digits", completion(0.95)),

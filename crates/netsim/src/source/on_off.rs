@@ -7,7 +7,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | ns-2: a burst has a whole number of packets, its drawn length rounded, and one at least | the gap between packets elapses only while the source is on: what is left of it when a burst ends elapses in the next burst | the mean rate is exact for bursts of any length; ns-2's mean burst is 0.1 % longer at its own defaults, 10 % longer when meant to hold two packets |
-//! | ns-2: the first packet of a burst leaves one gap after the silence | as soon as its share of the gap has passed | follows from the above |
+//! | ns-2: the first packet of a burst leaves one gap after the silence | as soon as the rest of the gap has passed | follows from the above |
 //! | ns-2: a source begins with a silence | the same | sources that start together do not send together |
 //! | ns-2: a Pareto silence is never shorter than (shape − 1)/shape of its mean | the same, and the same for bursts | it is Pareto's law with this mean |
 //! | ns-2: 210 bytes, 64 kbit/s | 1000 bytes, and the rate must be given | as the other sources; the means of 500 ms and the shape of 1.5 are ns-2's |
