@@ -376,7 +376,7 @@ def test_recommend_notes_it() -> None:
         )
     kept_values, replaced = (note for note in done.notes if "lies outside the envelope" in note)
     assert re.search(r"of fq_pie: packets wait for .* at most 30 ms are .* a factor of [\d.]+ away$", kept_values)
-    assert re.search(r"of the defaults of drop_tail \(\d+\), by these factors; here they run with values", replaced)
+    assert re.search(r"of the defaults of drop_tail \(\d+\) by the factor in brackets; here they run with", replaced)
     assert not any("envelope" in str(each.message) for each in caught), "said once"
 
 

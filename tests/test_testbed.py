@@ -112,14 +112,14 @@ def test_arguments_are_those_of_simulate_and_of_real_hosts(stub: Stub) -> None:
 def test_what_the_kernel_replaces_is_said_once(stub: Stub) -> None:
     done, said = warned(SCENARIO, sets={"flows.0.delayed_ack": "0 s", "flows.0.algorithm": "newreno"})
     assert said == [
-        "bulk: the kernel's TCP decides instead of profile, min_rto, delayed_ack",
+        "bulk: the kernel's TCP ignores profile, min_rto, delayed_ack",
         "bulk: the kernel's reno recovers from losses by SACK, unlike newreno of the papers' hosts; profile = linux "
         "simulates the kernel's",
     ]
     assert done.remarks() == said
-    assert "decides instead of profile, min_rto" in done.html()
+    assert "TCP ignores profile, min_rto" in done.html()
     assert warned(SCENARIO, sets={"flows.0.algorithm": "newreno"}, algorithms="bbr")[1] == [
-        "bulk: the kernel's TCP decides instead of profile, min_rto"
+        "bulk: the kernel's TCP ignores profile, min_rto"
     ]
 
 
@@ -127,7 +127,7 @@ def test_nothing_is_said_of_linux_hosts_but_where_they_are_told_to_differ(stub: 
     text = SCENARIO.replace('profile = "ns2", algorithm = "sack", min_rto = "300 ms"', 'algorithm = "newreno"')
     assert sg.testbed(text).remarks() == []
     assert sg.testbed(sg.check(text)).remarks() == []  # with all values given
-    said = ["bulk: the kernel's TCP decides instead of min_rto"]
+    said = ["bulk: the kernel's TCP ignores min_rto"]
     assert warned(text, sets={"flows.0.min_rto": "300 ms"})[1] == said
 
 
@@ -171,7 +171,7 @@ def test_a_run_that_was_simulated_is_repeated_between_real_hosts(stub: Stub) -> 
     """All values are given there; what the profile says is replaced, and not refused."""
     resolved = sg.simulate(SCENARIO).summary["scenario"]
     said = warned(resolved)[1][0]
-    assert "decides instead of profile, header_size" in said
+    assert "TCP ignores profile, header_size" in said
 
 
 def test_wrong_arguments(stub: Stub) -> None:
@@ -210,7 +210,7 @@ def test_the_program_prints_what_run_prints(sluicegate: Program, stub: Stub, tmp
     head = sluicegate("run", "x.toml").stdout.splitlines()[:4]
     assert done.stdout.splitlines()[:2] == head[:2]
     assert "bottleneck: red at 1000.0 kbit/s" in done.stdout
-    assert done.stderr == "warning: bulk: the kernel's TCP decides instead of profile, min_rto\n"
+    assert done.stderr == "warning: bulk: the kernel's TCP ignores profile, min_rto\n"
     [call] = stub.asked
     assert call["algorithms"] == {"*": "cubic", "bulk": "bbr"}
     assert call["sets"]["run.seed"] == "4"

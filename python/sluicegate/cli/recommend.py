@@ -463,7 +463,8 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
 
             own = "openwrt" if openwrt else "systemd"
             others = [f"--format {name}" for name in formats.fitting(found) if name not in {"tc", own}]
-            print(f"to keep it, as a file of the router:\n  {command} --format {own}")
+            print(f"to keep {label} after a restart, put what this prints into a file on the router:")
+            print(f"  {command} --format {own}")
             print(f"for other routers: {' or '.join(others)}; without --format: the commands above, with all remarks")
         if others := [each for each in done.best() if each != label and done.deployable(each) and not done.late(each)]:
             more = {each: done.command(each, file, sets) or f"--disciplines {each}" for each in others}

@@ -94,7 +94,7 @@ def parse(line: str) -> Line:
     """A line for tc that adds a queue or a class. Raises Undeployable for any other."""
     words = shlex.split(line)
     if words[0] != "tc" or words[1] not in ("qdisc", "class") or "ingress" in words[5:8]:
-        raise Undeployable(f"no counterpart there for: {line}")
+        raise Undeployable(f"this format has no counterpart for: {line}")
     of_class = words[1] == "class"
     dev, rest = words[4], words[5:]
     parent = "root" if rest[0] == "root" else rest[1]
@@ -164,7 +164,7 @@ def nixos(done: Deployment) -> str:
             option = "cakeConfig" if name == "CAKE" else f"{name[0].lower()}{name[1:]}Config"
             option = {"pFIFOConfig": "pfifoConfig", "bFIFOConfig": "bfifoConfig"}.get(option, option)
             options[option] = " ".join(f'{key} = "{value}";' for key, value in keys.items())
-        text += f"# of {dev}; your configuration may call this network otherwise\n"
+        text += f"# for {dev}; your configuration may have another name for this network\n"
         text += f'systemd.network.networks."{dev}" = {{\n'
         text += "".join(f"  {option} = {{ {values} }};\n" for option, values in options.items()) + "};\n"
     return text + _remarks(done, remarks)

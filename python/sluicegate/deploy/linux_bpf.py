@@ -139,8 +139,8 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None, folder
         "all",
         "gso_max_segs 1 is for this machine's own TCP, which merges packets even with gso off; it holds for new "
         "connections",
-        f"a driver that takes fewer segments than {WHOLE_SEGMENTS} refuses that number: undo with its tso_max_segs "
-        f"(`ip -d link`)",
+        f"a driver that takes fewer than {WHOLE_SEGMENTS} segments refuses gso_max_segs {WHOLE_SEGMENTS}: to undo it, "
+        "use the driver's tso_max_segs instead (`ip -d link` shows it)",
         "on a router switch gro off on the interfaces that packets come in by, too: what is merged there is one packet",
         "below PPPoE and MPLS all packets are one flow: put the queue on the ppp interface",
         f"{queue}.service, beside the object, does the same at each start: copy it to /etc/systemd/system",

@@ -99,7 +99,7 @@ def design_dcn(
     a, b = _gains(gain, effect)
     limit = room("dcn", q_ref)
     dcn = Dcn(q_ref=q_ref, limit=limit, a=a, b=b, t_dec=t_dec, t_update=t_update, **_action(ecn))  # type: ignore[arg-type]
-    told = f"gain·t_dec/(N·t_update): one packet more of p_ref adds {effect:.3g} packets in each t_update"
+    told = f"gain·t_dec/(N·t_update): raising p_ref by a packet adds {effect:.3g} packets in each t_update"
     about = _about(q_ref, limit, flows, most, gain, update, ("a", a, "b", b, told), warnings)
     return DcnDesign(queue=dcn, **about)
 

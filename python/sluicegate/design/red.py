@@ -215,7 +215,7 @@ class _Designer:
 
     def choose_min_th(self) -> int:
         if self.target is None:
-            min_th, why, source = LEAST_MIN_TH, "the paper's own value; no delay target asks for more", "Sec. V, Fig. 3"
+            min_th, why, source = LEAST_MIN_TH, "the paper's own value, as no delay target is given", "Sec. V, Fig. 3"
         else:
             wanted = self.target * self.per_second
             min_th = max(LEAST_MIN_TH_OF_TARGET, round(wanted / 2))
@@ -268,7 +268,7 @@ class _Designer:
             need = self.least_min_th(slowest)
             self.warnings.append(
                 f"a burst of {self.burst} packets, {duration(self.burst / self.per_second)} of this link, is long for "
-                f"min_th = {min_th}: by eq. (3) the average follows the queue within {trips:.3g} round trips only. "
+                f"min_th = {min_th}: by eq. (3) the average takes {trips:.3g} round trips to follow the queue. "
                 f"An average that follows within {MOST_ROUND_TRIPS} round trips (Sec. III) lets bursts of up to "
                 f"{largest_burst(min_th, slowest)} packets pass; this one passes with min_th = {need}, a delay target "
                 f"of {duration(2 * need / self.per_second)}"
@@ -276,8 +276,8 @@ class _Designer:
             return
         what = f"min_th = {min_th}" if self.target is None else f"a delay target of {duration(self.target)}"
         self.warnings.append(
-            f"{what} is short beside the round trip of {duration(self.rtt)}: the average follows the queue within "
-            f"{trips:.3g} round trips only, since a faster average would oscillate. The average follows within "
+            f"{what} is short beside the round trip of {duration(self.rtt)}: the average takes {trips:.3g} round "
+            "trips to follow the queue, since a faster average would oscillate. The average follows within "
             f"{MOST_ROUND_TRIPS} round trips (Sec. III) with a delay target of "
             f"{duration(3 * self.rtt / (MOST_ROUND_TRIPS - 3))}"
         )

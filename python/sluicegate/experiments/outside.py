@@ -32,7 +32,7 @@ def outside(
             others.append(f"{choice.label} ({two(found.factor):g})" if found.axis else choice.label)
     if others:
         lies = f"{envelope.load(place, there)} lies outside the envelope of the defaults"
-        yield f"{lies} of {', '.join(others)}, by these factors; here they run with values chosen for this link"
+        yield f"{lies} of {', '.join(others)} by the factor in brackets; here they run with values chosen for this link"
 
 
 def _envelope(choice: Choice, measured: Mapping[str, Envelope]) -> Envelope | None:

@@ -200,9 +200,7 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
             values = " and ".join(f"{key} = {amount(flow[key])}" for key in kept)
             said = f"algorithm = {word} implies profile = {flow['profile']}; real hosts use its {values}, too"
             brought.setdefault(said, []).append(flow["name"])
-    sentences = [
-        f"{_names(groups)}: the kernel's TCP decides instead of {', '.join(keys)}" for keys, groups in replaced.items()
-    ]
+    sentences = [f"{_names(groups)}: the kernel's TCP ignores {', '.join(keys)}" for keys, groups in replaced.items()]
     sentences += [
         f"{_names(groups)}: the kernel's reno recovers from losses by SACK, unlike {word} of the papers' hosts; "
         "profile = linux simulates the kernel's"

@@ -153,7 +153,7 @@ def _sentence(at: Sequence[Check]) -> str:
     if len(same) == 2:
         return f"{first}; nor do simulations." if not real else f"{first}, and so do simulations."
     if same:
-        return f"{first}; of the simulations only that of {same[0]} comes to the same."
+        return f"{first}; of the two simulations only that of {same[0]} gives the same result."
     return f"{first}; the simulations do{'' if not real else ' not'}."
 
 
@@ -167,8 +167,8 @@ def _agreement(by_hosts: Statements) -> str:
     told = f" With real stacks these do not hold: {'; '.join(missed)}." if missed else ""
     return (
         f"Of {len(real)} statements {sum(real)} hold with real stacks, {sum(simulated)} in the simulation of the "
-        f"paper's hosts and {sum(linux)} in that of Linux's. Real stacks and simulation come to the same in {same[0]} "
-        f"of them with the paper's hosts, and in {same[1]} with Linux's.{told}"
+        f"paper's hosts and {sum(linux)} in that of Linux's. Real stacks and simulation give the same result "
+        f"for {same[0]} of them with the paper's hosts, and for {same[1]} with Linux's.{told}"
     )
 
 

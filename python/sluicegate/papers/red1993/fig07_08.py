@@ -354,7 +354,7 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
     apart = number(
         max(swapped), label="greatest chance that one method's gaps would fit another's law as badly or worse, "
         f"{len(swapped)} pairs")  # fmt: skip
-    yield exact("the laws are different ones; Sec. VII's and Fig. 17's are alike from mark to mark", apart,
+    yield exact("the laws of the gaps differ, but Sec. VII and Fig. 17 give the same law", apart,
                 within(None, LUCK, f"{LUCK}, below which a law is rejected"), source="Sec. VII, Figs. 2 and 17",
                 id="gaps-told-apart")  # fmt: skip
     law, count = METHOD_2.gaps, len(seen[METHOD_2])
@@ -372,7 +372,7 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
         (SECTION_7, f"Sec. VII, unlike Fig. 17, does not say that {words}", within(1, None, "one at the least")),
     ):
         at = entering.at(law=variant)
-        hit = at["marked"].total().as_(f"marked of {at['entries'].total().mean:.0f} packets that were the first")
+        hit = at["marked"].total().as_(f"packets marked, of {at['entries'].total().mean:.0f} first packets")
         yield exact(statement, hit, bound, source="Sec. VII and Fig. 17", id="first-of-the-band")
 
 

@@ -298,7 +298,9 @@ def misbehaving(users: Runs) -> Iterator[Check]:
         means = [each.mean for each in gains]
         told = ", ".join(f"{x}: {gain:.0f} %" for x, gain in zip(gains.x, means, strict=True))
         outside = number(
-            missed(means, 75), "percentage points", "how far 75 % lies outside of every pair of neighbouring windows"
+            missed(means, 75),
+            "percentage points",
+            "distance of 75 % from the nearest gain between two neighbouring windows",
         )
         lies_between = reference(
             f"{roughly}: that lies between the gains of two neighbouring windows", outside.as_(where=more.where),
