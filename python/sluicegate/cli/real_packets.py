@@ -1,4 +1,4 @@
-"""What the commands for real packets share: options, signals, what is shown meanwhile, and the report."""
+"""What the commands for real packets share: options, signals, what is shown while they run, and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of usage, such as an unknown option, told in one line like all others."""
+"""Mistakes of usage, such as an unknown option, reported in one line like all other mistakes."""
 
 from __future__ import annotations
 

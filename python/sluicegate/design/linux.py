@@ -9,10 +9,10 @@ tc counts in bytes and turns `burst` into a queue weight that is a power of two;
 What follows from it:
 
 - A probability of 1 is 0 to tc: 2³² has no room in its 32 bits.
-- tc's W is stricter than eq. (3) of RED 1993 by up to a packet: the average of a burst of L − 1, plus 1, is at most
-  min/avpkt.
+- tc's W is stricter than eq. (3) of RED 1993 by up to a packet: the average after a burst of L − 1 packets, plus 1, is
+  at most min/avpkt.
 - tc takes no weight: it computes W from `burst`. So the `burst` in the line is chosen for the W that is wanted; it is
-  not always the burst that shall pass.
+  not always the burst that the queue is to let through.
 - Where the thresholds are millions of bytes apart, rounding the slope down makes max_p noticeably smaller, and the 32
   bits of the kernel forbid small weights.
 """

@@ -6,16 +6,16 @@ the rate in packets, R the round trip without queues, d the delay midway, n the 
 
 - max_p. n flows fill C(R + d) packets with windows of W = C(R + d)/n. A window that grows by a packet in each round
   trip and is halved at a loss rises from 2/3 to 4/3 of its mean W, in 2W/3 + 1 round trips: one loss in W(2W + 3)/3
-  packets, p = 3/(W(2W + 3)), which is 3/(2W²) for large W (Mathis, Semke, Mahdavi & Ott 1997). Method 2 signals p of
-  the arrivals where p_b = p/(2 - p) (Sec. VII), and midway p_b is max_p/2. Linux counts the packets that an
-  acknowledgement covers, so that delayed ones change nothing.
-- w_q. The loop of Hollot, Misra, Towsley & Gong (INFOCOM 2001) has a delay of R + d, poles at R + d, at W(R + d)/2 and
-  at the average's time constant T, and at rest the gain C(R + d)W²/4 · ∂p/∂q, which is 3/4 (R + d)/d at most. With
+  packets, p = 3/(W(2W + 3)), which is 3/(2W²) for large W (Mathis, Semke, Mahdavi & Ott 1997). Method 2 signals a
+  part p of the arrivals if p_b = p/(2 - p) (Sec. VII), and midway p_b is max_p/2. Linux counts the packets that an
+  acknowledgement covers, so that delayed acknowledgements change nothing.
+- w_q. The loop of Hollot, Misra, Towsley & Gong (INFOCOM 2001) has a delay of R + d, poles with the time constants
+  R + d, W(R + d)/2 and T (the average's), and a static gain C(R + d)W²/4 · ∂p/∂q, which is 3/4 (R + d)/d at most. With
   T = 3(R + d)²/d its gain margin is 2 or more for every W and d (1.4 with √2 times the weight, as Linux's nearest power
-  of two may have it); with much less the average swings between 0 and max_th.
+  of two may have it); with a much smaller T the average swings between 0 and max_th.
 - Room. A window swings by a third of its mean, and with one flow so does the queue: by (R + d)/3. n flows lose at
-  different times: the standard deviation of their sum is (R + d)/√(27n), and 1.3 of it, (R + d)/(4√n), have to fit
-  (measured with Linux's hosts). The thresholds are d/2 away.
+  different times: the standard deviation of their sum is (R + d)/√(27n), and 1.3 times that, (R + d)/(4√n), has to
+  fit between the middle and each threshold (measured with Linux's hosts). The thresholds are d/2 away.
 
 What else the paper has no number for is decided here; docs/choosing-red.md has the list, with reasons.
 """

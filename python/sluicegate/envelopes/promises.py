@@ -1,6 +1,6 @@
 """What each discipline promises of the queueing delay, with the source that says so.
 
-A *bound* is a value that the queue, or its average, is to stay below; a *target* one that it is held at. One counted in
+A *bound* is a value that the queue, or its average, is to stay below; a *target* one that it is held at. A value in
 packets becomes the time that they take at the link's rate. No promise excuses a delay above `LATE_NS`.
 """
 

@@ -4,7 +4,7 @@
 | what the RFC says | what we do | why |
 |---|---|---|
 | goodput at least every K·minRTT, K = 10; the period is to be disclosed, and the same for all schemes (Sec. 2.7) | every second, ten base round trips of 100 ms, in every scenario and for every discipline | a second is K round trips only if they are 100 ms long |
-| goodput leaves out what came twice (Sec. 2.5) | each sample of a flow times the part of the whole run's packets that came once | for a single interval, only the arrived packets are known |
+| goodput leaves out what came twice (Sec. 2.5) | each sample of a flow, multiplied by the part of the flow's packets that came once, over the whole run | for a single interval, only the arrived packets are known |
 | distribution functions of goodput and delay (Sec. 2.7) | quantiles over all flows and samples of a group, and over its packets; for transfers that end, over completion times; for web users, over page loads | curves can be drawn from few numbers |
 | results for each phase (Sec. 8.2) | sums and percentiles over all phases of a kind, from samples of flows and queue; a delay is the length of the queue divided by the rate of the moment, or by the mean rate where phases are shorter than a second | packets are counted for whole runs, not for phases |
 """  # noqa: E501

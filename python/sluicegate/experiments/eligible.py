@@ -1,4 +1,4 @@
-"""Which disciplines a person's constraints leave: the system, what may be remembered of flows, those that are named."""
+"""Which disciplines a person's constraints leave: the system, what may be remembered of flows, a list of names."""
 
 from __future__ import annotations
 

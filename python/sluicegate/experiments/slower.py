@@ -1,7 +1,7 @@
 """What the shapers of an access line do where the line carries less than the scenario says.
 
-A margin is right for the rates of the file. Whether a wrong rate costs a millisecond or the whole buffer, a few runs
-show: the line gets slower in both directions, and the shapers keep their rates.
+A margin is right for the rates of the file. A few runs show whether a wrong rate costs a millisecond or the whole
+buffer: the line gets slower in both directions, and the shapers keep their rates.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ tolerance: with other seeds, other disciplines may be the best. As soon as one o
 is close in this way, all of these get the full number of seeds in one step. So results are tested twice at most, and a
 discipline in which a rare failure did not happen in its few runs is tested the second time, too. Tests after every few
 seeds, with 95 % intervals each time and only of some disciplines, would make wrong decisions more frequent than the 5 %
-that an interval stands for. Those that certainly miss more goals, or are certainly worse in what decides, are left as
-they are.
+that an interval stands for. Disciplines that certainly miss more goals, or are certainly worse in a goal that decides,
+get no more seeds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which congestion control a sender has, and whether the receiver's window limits it: from what it had in flight.
 
-A name is told by a signature: by what part the window shrinks at a loss or mark (Reno keeps 0.5 of it, CUBIC 0.7); by
-BBR's pauses, in which it has hardly anything in flight for 200 ms although nothing was lost; by ECN on a SYN (DCTCP),
-or by ECT(1) (L4S). Else it is not told.
+A congestion control is named only if it shows a signature: the part by which the window shrinks at a loss or mark
+(Reno keeps 0.5 of it, CUBIC 0.7); BBR's pauses, in which the sender has hardly anything in flight for 200 ms although
+nothing was lost; ECN on a SYN (DCTCP), or ECT(1) (L4S).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which discipline a queue has, as far as its drops, marks and order of departures tell; and its buffer where it was
 full.
 
-A name is told by a signature that no other discipline here has, and else not at all.
+A discipline is named only if it shows a signature that no other discipline here has.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What applications decide of connections of TCP, as connection vectors: who sends how much, and how long it then waits
-(a, b, t)."""
+"""What applications decide in their TCP connections, as connection vectors: who sends how much, and how long it then
+waits (a, b, t)."""
 
 from __future__ import annotations
 

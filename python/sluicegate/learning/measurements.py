@@ -6,7 +6,7 @@ A file gives readings, each of one quantity. Its content tells which program wro
 |---|---|
 | `iperf3 -J` | rates of data, up, down (`-R`) or both (`--bidir`); of TCP the least and the greatest round trip, if this end sends |
 | Flent, `.flent`, `.flent.gz`, `.flent.bz2` | rates of downloads and uploads in the middle half of the test, round trips before and under load, one-way delays |
-| `ping` | the least round trip; the longest minus the least of all such files. The line counts as loaded if a quarter of the replies, two at least, took long, or if a person says so |
+| `ping` | the least round trip; the longest round trip minus the least one in all logs of `ping`. The line counts as loaded if a quarter of the replies, two at least, took long, or if a person says so |
 | `irtt client -o` | the least round trip; one-way delays beyond the least |
 | `tc -s -j qdisc` | the discipline, the rate and the drops of a shaper: only reported, since `tc` names no direction |
 | `networkQuality -c`, `mach rpm` | rates, round trips without load, and under load from the responsiveness |

@@ -4,8 +4,8 @@ The folder `kept` of a paper holds the tables that its figures need of such runs
 commit that made each run), `prepared.parquet` (the result of `Paper.prepare`), and `kept.json`: lengths, seeds, the
 keys that scenarios had, and for each point its name and two digests: of the values that its scenarios had at these
 keys, and of the results of its short run when it was kept. A point is found by its name. The digests say whether the
-same would be run today, and whether the code, including keys that are new since then, behaves as it did; if not, or if
-the version is another, the page says so, and nothing fails.
+same would be run today, and whether the code, with the keys that it has gained since, gives the same results. If not,
+or if the version is another, the page says so, and nothing fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where simulation and model part: TCP's law, RED's drops and the comparison, each by itself at what was measured.
+"""Where simulation and model differ: TCP's law, RED's drops and the comparison, each by itself at what was measured.
 
 Each is a ratio. `f`/x_1: the rate by a law of TCP at the measured loss and delay, divided by the measured rate, eq.
 (8). `g`/r: the drop probability by a law of congestion at the measured queue, divided by the measured one, eq. (9).

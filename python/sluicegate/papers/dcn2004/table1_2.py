@@ -2,7 +2,8 @@
 
 The text of the paper lost the layout of some cells: those of PI with ECN and of DCN in the columns of requests and
 throughput may be swapped, and seven numbers of Table 2 stand outside its rows. Their values assign them to Drop Tail
-and to PI with ECN. Drop Tail then has a single loss: that of the direction with more load.
+and to PI with ECN. Drop Tail then has only one number for the loss: that of the direction with more
+load.
 """
 
 from __future__ import annotations

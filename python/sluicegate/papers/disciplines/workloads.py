@@ -4,7 +4,7 @@ The scenarios are `unresponsive` (32 TCP transfers and a UDP flow of 2 Mbit/s on
 `bursts`. In each all disciplines have the same buffer and, if they have one, the same target: thresholds, q_ref and
 b_ref stand around the same number of packets. PI's gains belong to a link and are computed for it; CoDel, FQ-CoDel and
 PIE keep the targets of their RFCs, which are meant to need no tuning. All else is what a discipline has by default. The
-hosts are Linux's, as the choice is for today.
+hosts are Linux's, because a reader chooses a discipline for today's hosts.
 """
 
 from __future__ import annotations

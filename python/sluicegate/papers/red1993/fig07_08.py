@@ -5,8 +5,8 @@ offers twice the link's rate keeps a queue of `LIMIT` packets full, so that the 
 thresholds, and with it p_b. What RED would queue is then dropped by the full buffer, what it marks is dropped early.
 
 The laws of the gaps are told apart at p_b = 0.1, where the longest gap is 9 under one and 10 under another. The average
-is between `LIMIT` − 4 and `LIMIT`. At the lower end p_b is that of the law, so that 1/p_b is never more than the
-law's longest gap; at the upper end p_b is greater by 1 in 500.
+is between `LIMIT` − 4 and `LIMIT`. At the lower end p_b is exactly 0.1, so that no gap is longer than the law's
+longest; at the upper end p_b is greater by 1 in 500.
 
 In Fig. 17 the first packet of the band between the thresholds is never marked. `BURSTS` lets the average enter the
 band with each of many bursts; w_q is 0.8, so that its first value in the band is above min_th, where p_b is not 0.

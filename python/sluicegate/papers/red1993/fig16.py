@@ -1,7 +1,7 @@
 """Sec. X, Appendix and Fig. 16: how likely it is that a connection has C times its part of the marks by luck.
 
-Windows of time with about 100 drops each, at a RED gateway that Poisson sources with fixed parts of the bandwidth
-share; how often a flow has at least C times its part of a window's drops.
+Windows of time with about 100 drops each, at a RED gateway shared by Poisson sources with fixed parts of the
+bandwidth; how often a flow has at least C times its part of a window's drops.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ paper says:
   solution is seen.
 - A1 to A4 are assumed. Here each failure that is seen has its error: more solutions than one (A1); a solution that is
   not a crossing (A2); f that is not finite or jumps (A3); g that is no probability, jumps, or, without `low` and `high`
-  of its own, is not near 1 at 10⁹ packets (A4). A jump elsewhere than at the solution is not looked for; a jump of g
-  there and back within 2 % of b is not seen.
+  of its own, is not near 1 at 10⁹ packets (A4). A jump elsewhere than at the solution is not looked for; if g jumps
+  and jumps back within 2 % of b, neither jump is seen.
 - "Asymptotically UDP packets occupy close to half of the queue" (Theorem 5). What its proof gives by p_0 → 1 in (3) is
   h_0 → (1 − r)/(2 − r), h_1 → 1/(N(2 − r)) and p_1 → r + 1/N. One half is the case r ≪ 1, and exact in the approximate
   model, where r acts first.
