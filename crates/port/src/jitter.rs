@@ -6,8 +6,8 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RED 1993, ns-2's `overhead_`: a host takes a random time over each packet that TCP sends | that is `send_jitter` of the simulator's endpoints; this is on the access link, in both directions, for every kind of source | a loaded host or a radio link delays what it receives, too |
-//! | both prepare one packet at a time | packets are delayed side by side, in order | a delay that grows with the number of packets would be a queue |
+//! | RED 1993: a host takes a random time to prepare each packet that TCP sends; ns-2's `overhead_` delays all that a window lets out | that is `send_jitter` of the simulator's endpoints; this is on the access link, in both directions, for every kind of source | a loaded host or a radio link delays what it receives, too |
+//! | a host prepares one packet at a time | packets are delayed side by side, in order | a delay that grows with the number of packets would be a queue |
 
 use sluicegate_base::{Span, Stream, Time};
 

@@ -24,13 +24,13 @@
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
 //! | RED 1993: a source takes a random time to prepare a packet | `send_jitter`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
 //! | RFC 7661: a window that was not used does not grow, and closes | it grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
-//! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
+//! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold as it is | each lowers it | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //!
 //! Vegas follows ns-2 2.35 with `vegas_rules` = ns2, the default of profile `ns2`: the tables are in
 //! `papers/cc/vegas_ns2.rs` and `papers/recovery/vegas_ns2.rs`. With `ns2_rules` the ends follow ns-2 in the points
 //! below, too; then every acknowledgement comes at ns-2's time (`crates/netsim/tests/ns2_traces.rs`):
 //!
-//! | what the RFC says, and we do otherwise | what ns-2 does |
+//! | what the RFC says, and we do without `ns2_rules` | what ns-2 does |
 //! |---|---|
 //! | 3168, Sec. 6.1.2: marks of data sent before a timeout are not answered again, nor keep the window from growing | they are, and they do |
 //! | 3168, Sec. 6.1: only new data may be marked and announces a reduction (CWR) | retransmissions too |

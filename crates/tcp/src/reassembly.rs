@@ -1,4 +1,4 @@
-//! What has come of a stream: up to where without a gap, and the ranges beyond (RFC 2018).
+//! What has arrived of a stream: up to which byte without a gap, and the ranges beyond (RFC 2018).
 
 use crate::segment::{SACK_BLOCKS, Segment};
 use alloc::vec::Vec;

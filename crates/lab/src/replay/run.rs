@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | times that go back, or leap | see [`times`](super::times) | |
 //! | the answers of the senders to the network of that day | they are replayed as they were | a recorded sender does not react |
-//! | both directions of a link | all packets cross the one link | what is to be replayed is for the person to choose |
+//! | both directions of a link | all packets cross the one link | the user chooses which packets to replay |
 
 use super::flows::Flows;
 use super::link::{Crossed, Found, Frame, Link, Packet, Seen, Setting, Sink};

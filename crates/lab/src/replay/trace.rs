@@ -15,7 +15,7 @@
 //! | a SYN or SYN-ACK that was marked on the way | the answer says ECT(1) | hosts here ignore that mark |
 //! | the counter of marked bytes | in the option with two counters; that of ECT(1) stays at 1, where it begins | RFC 9768, Sec. 3.2.3; no host here looks at the other |
 //! | the papers' hosts: timestamps as bytes of the header only, no PSH, a window that they do not announce | padding, no PSH, the most that the window may become | they do not carry them |
-//! | datagrams that are alike | their identification: how many their sender had sent before, 16 bits of it | as Linux counts for each connected socket (`ip_select_ident_segs`); who captures before and after a queue can tell which one is missing |
+//! | datagrams that are alike | the IP identification numbers them: how many their sender had sent before, modulo 65536 | as Linux counts for each connected socket (`ip_select_ident_segs`); captures before and after a queue then show which one is missing |
 //! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
 //! | data without content | the length of it; checksums are those of zeros | only headers are captured |
 

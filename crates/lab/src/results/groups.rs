@@ -1,4 +1,4 @@
-//! The tables of groups: what all flows of one name come to together.
+//! The tables of groups: totals and delays of all flows with one name.
 
 use super::totals::{Counted, counted};
 use super::{Column, Named, ResultTable, f64s, strs, u64s};

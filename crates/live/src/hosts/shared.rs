@@ -1,4 +1,4 @@
-//! What the thread of the hosts tells the thread of the link: whose a port is, and how its flows fare.
+//! What the thread of the hosts tells the thread of the link: which flow a port belongs to, and how each flow fares.
 
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::connection::Congestion;

@@ -1,15 +1,16 @@
 //! Lookahead: packets whose place at a shared line is already known are evaluated there ahead of their time.
 //!
 //! A shared line serves packets in the order of their times. Suppose that all packets that cross it answer packets from one
-//! link. Then no further answer can reach the line before the answer to the link's next packet. That answer reaches the line
-//! no earlier than the departure of this packet (if the link is sending none: the time of the next event plus the time that
-//! the shortest packet takes) plus the time from there to the line. An answer that reaches the line earlier is evaluated
-//! as soon as it is known, together with its arrival at its sender, and costs no event. The exception is an end that may send
-//! by itself until then, by a timer or at a delivery that is an event ([`Engine::hold`]).
+//! link. Then no further answer can reach the line before the answer to the link's next packet. This packet departs when the
+//! link has sent it; if the link is idle, no earlier than at the next event plus the time that the shortest packet takes to
+//! send. Its answer reaches the line no earlier than this departure plus the time from the link to the line. An answer that
+//! reaches the line earlier is evaluated as soon as it is known, together with its arrival at its sender, and costs no event.
+//! The exception is an end that may send by itself until then, by a timer or at a delivery that is an event
+//! ([`Engine::hold`]).
 //!
-//! A short packet takes less time over this way than a long one. Where transfers have no end, only the packets that open
-//! connections are short. While none of these is on its way, and the answer to one that is yet to be sent cannot reach the
-//! line as early, the time of a long packet counts.
+//! A short packet takes less time than a long one from the link to its receiver. Where transfers have no end, only the packets
+//! that open connections are short. The time of a long packet counts if no short one is on its way to the receiver, and if
+//! the answer to a short one that is sent later cannot reach the line before the answer that is to be evaluated.
 
 use crate::engine::Engine;
 use crate::network::link::Link;

@@ -5,11 +5,11 @@
 //! | RFC 3168: an echo until the sender has answered | the same; when it begins, two acknowledgements go without delay | Linux, __tcp_ecn_check_ce |
 //! | RFC 3168, Sec. 6.1.1: SYN and SYN-ACK may not be marked | those of DCTCP and Prague may | RFC 8257, Sec. 3.6; Linux, `tcp_ca_needs_ecn` in tcp_ecn_send_syn, with ECT(1) where the controller wants it |
 //! | RFC 3168, Sec. 6.1.5: what is sent again may not be marked | for DCTCP and Prague it may, and a bare FIN, too | Linux, the same in tcp_ecn_send |
-//! | Linux, the same: acknowledgements of DCTCP and Prague may be marked | they never may | a mark of one tells nobody anything |
+//! | Linux, tcp_ecn_send: acknowledgements of DCTCP and Prague may be marked | they never may | a mark on an acknowledgement tells nobody anything |
 //! | RFC 8257, Sec. 3.2: the mark of each packet is echoed | not that of a bare FIN; the counters of RFC 9768 have it | Linux, tcp_data_queue looks at marks of data (tcp_event_data_recv) |
 //! | RFC 8257, Sec. 3.2: a change of marks is acknowledged at once | the same | Linux, tcp_dctcp.h |
 //! | RFC 9768: counters begin at 5 and 1, and are agreed on by the opening | both ends are known to have them; counters begin at 0 | what is counted is the same |
-//! | RFC 9768, Sec. 3.2.2.5.1: at once also when two marks wait for an acknowledgement | when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
+//! | RFC 9768, Sec. 3.2.2.5.1: an acknowledgement goes at once when marks begin, and when it has two marks to report | at once when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
 //! | RFC 9768, Sec. 3.2.3: an option with three counters | one with two, of which that of marked bytes counts; the payload makes room for it (tcp_current_mss) | no other is looked at |
 
 use crate::host::Host;

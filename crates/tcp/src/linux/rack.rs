@@ -8,8 +8,8 @@
 //!     RTT = now − when it was sent;  newest = the one sent last
 //! for each packet under way that was sent before the newest, in order of sending:
 //!     left = RTT + window − (now − when it was sent)
-//!     left ≤ 0: it is lost;     else wait for the most of `left`
-//! window = 0 in recovery, or once DupThresh packets came out of order, until reordering is seen;
+//!     left ≤ 0: it is lost;     else wait for the largest `left`
+//! window = 0 while no reordering was seen, if in recovery or if DupThresh packets came out of order;
 //!          else min(least RTT/4 · steps, SRTT)
 //! ```
 //!

@@ -1,5 +1,5 @@
 //! The round trip and the retransmission timeout as Linux estimates them (tcp_rtt_estimator, tcp_set_rto), and the least round
-//! trip of a while (win_minmax.c).
+//! trip of the last 300 s (win_minmax.c).
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! The round-trip estimate and the retransmission timeout (RFC 6298), counted in clock ticks as BSD and ns-2 count.
 //!
-//! The smoothed round trip keeps 3 bits and its variation 2 bits behind the binary point; both are whole numbers of ticks.
-//! A sample is the number of ticks that pass while the segment is under way, on a clock with its own phase.
+//! The smoothed round trip is kept in eighths of a tick and its variation in quarters. A sample is a whole number of ticks:
+//! those that pass while the segment is under way, on a clock with its own phase.
 
 use crate::host::RtoConfig;
 use alloc::sync::Arc;

@@ -21,8 +21,8 @@
 //! | nothing on the window during recovery | at the end it is as the cut left it, NewReno's deflation undone | ns-2, `v_newcwnd_` |
 //! | a first duplicate is enough for a retransmission when a fine-grained timeout has passed | three duplicates, then NewReno's recovery | Tang, Wang & Low: their second change, "which better handles losses" |
 //! | every segment is timed; nothing on repeated ones | one segment for each round trip, none that was sent again, and not by an acknowledgement that ends a recovery | Tang, Wang & Low: their first change; only then is a sample a round trip; ns-2 takes the mean of all |
-//! | BaseRTT is the shortest round trip | so | ns-2 also takes a longer one when a single packet was under way, and then mistakes a standing queue for the path |
-//! | a timeout as in Reno | so: the window closes to one segment, the threshold to half | ns-2 starts again from two |
+//! | BaseRTT is the shortest round trip | the same | ns-2 also takes a longer one when a single packet was under way, and then mistakes a standing queue for the path |
+//! | a timeout as in Reno | the same: the window closes to one segment, the threshold to half | ns-2 starts again from two |
 
 use super::whole;
 use crate::cc::{Ack, CongestionControl, RoundTrip};

@@ -12,7 +12,7 @@
 //! | slow start doubles in every other round trip | and ends for γ only after a round in which it doubled |
 //! | the window grows by 1/cwnd for each acknowledgement | not while it is more than two segments ahead of what is under way |
 //! | a timeout closes the window to one segment | to two; what the last round decided goes on |
-//! | nothing on marks | a mark halves window and threshold; ns-2's Vegas lets no packet be marked, ours with `ecn` |
+//! | nothing on marks | a mark halves window and threshold; ns-2's Vegas never sends ECN-capable packets, ours does so with `ecn` |
 
 use super::{VegasParams, whole};
 use crate::cc::{Ack, CongestionControl, TimedAck, TimedRound};

@@ -9,7 +9,7 @@
 //! | RFC 6675: recovery starts at three duplicates, or as soon as the scoreboard shows the loss | at three | ns-2 |
 //! | RFC 6675, rule 4 of NextSeg: a rescue retransmission | none, though it should be sent | ns-2 |
 //! | RFC 6675, Sec. 5.1: after a timeout prior reports are ignored, and those that come then should be used | both are ignored: everything is sent again | ns-2 |
-//! | RFC 6675: at the end the window is the threshold | so, and it does not grow by that acknowledgement | ns-2 |
+//! | RFC 6675: at the end the window is the threshold | the same; the acknowledgement that ends the recovery does not make it grow | ns-2 |
 
 use super::Recovery;
 use crate::cc::CongestionControl;

@@ -10,7 +10,7 @@
 //! | the window is cut if the segment was sent after the last cut | by `vegas_cut`, rounded up; by half for a segment sent again; to two from three or fewer |
 //! | Reno's inflation and deflation | a recovery of less than four duplicates leaves the inflation in the window |
 //! | nothing on the timer | each retransmission backs it off |
-//! | duplicates of what a timeout sends again are no loss | so; but from the fourth they inflate, and the next acknowledgement closes the window to nothing, until the timer expires |
+//! | duplicates of what a timeout sends again are no loss | the same; but from the fourth on they inflate the window, and the next acknowledgement closes the window to nothing, until the timer expires |
 //! | send times are kept until acknowledged | in a ring of a window's slots; an acknowledgement of segments on both sides of the ring's end leaves their send times in it |
 //! | the check after a retransmission is of the oldest segment under way | where none is, the next new one goes out twice |
 //! | nothing on limited transmit | none, whatever the host says |
