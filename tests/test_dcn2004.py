@@ -158,6 +158,7 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
     assert '<p class="note">' not in page(index, paper, "unresponsive")
 
 
+@pytest.mark.full
 def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Path, Outcome], tmp_path: Path) -> None:
     """A folder with two points: one that was kept with other numbers is new, the other's scenario changed, all else
     stays."""
@@ -187,6 +188,7 @@ def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Pa
     assert now.sort(order).equals(rest.sort(order).select(now.columns))
 
 
+@pytest.mark.full
 def test_a_seed_alone_is_kept_beside_those_that_were(beside: tuple[Paper, Path, Outcome], tmp_path: Path) -> None:
     paper = replace(beside[0], kept=tmp_path / "kept")
     shutil.copytree(beside[0].kept_folder, paper.kept_folder)

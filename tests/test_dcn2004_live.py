@@ -66,6 +66,7 @@ def test_late_clocks_are_told(stub: Stub, tmp_path: Path) -> None:
     assert "The machine did not keep up in 12 of 12 runs" in page
 
 
+@pytest.mark.full
 def test_without_kept_runs_the_report_has_no_such_figures(tmp_path: Path) -> None:
     outcome = reproduce(PAPER, tmp_path, only=["fig1"], settings=SECONDS)
     assert 'id="live"' not in outcome.page.read_text("utf-8")

@@ -132,7 +132,7 @@ def test_the_load_and_the_capacity_vary_in_phases_from_the_end_of_the_warm_up() 
     assert (whole.warmup_s, whole.duration_s) == (30, 270), "four cycles of a minute"
 
 
-@pytest.mark.parametrize("settings", [suite.QUICK, suite.FULL])
+@pytest.mark.parametrize("settings", [suite.QUICK, pytest.param(suite.FULL, marks=pytest.mark.full)])
 def test_all_transfers_are_in_congestion_avoidance_at_time_0(settings: Settings) -> None:
     only = ["8.2"]
     for discipline in ("drop_tail", "pie"):

@@ -243,7 +243,9 @@ def test_flent_has_the_streams_and_what_it_computes_of_them(run: sg.Run, tmp_pat
     assert raw["tcp_rtt"] == pytest.approx(1e-6 * last["srtt_ns"])
 
 
-@pytest.mark.parametrize(("direction", "test"), [("forward", "tcp_ndown"), ("reverse", "tcp_nup")])
+@pytest.mark.parametrize(
+    ("direction", "test"), [("forward", "tcp_ndown"), pytest.param("reverse", "tcp_nup", marks=pytest.mark.full)]
+)
 def test_flent_opens_the_file_and_plots_it(tmp_path: Path, direction: str, test: str) -> None:
     pytest.importorskip("flent", reason="Flent from PyPI, of the development requirements")
     text = f"""

@@ -358,6 +358,7 @@ def test_small_writes_now_and_then_are_a_transfer_only_where_some_came_again(tmp
     assert [group.name for group in done.groups] == ["downloads" if again else "web"]
 
 
+@pytest.mark.full
 def test_memory_stays_small_however_many_connections_there_are(tmp_path: Path) -> None:
     """60,000 connections of four packets: 188 to 195 MiB, with what Python and Polars take alone, and 221 where threads
     of Polars wait for each other on a loaded machine; 267 before they were kept in arrays."""

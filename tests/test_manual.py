@@ -55,11 +55,18 @@ def test_a_discipline_is_added_in_rust_as_the_manual_says(checkout: Path, monkey
     assert "| [`drop_front`](#drop_front) | `sluicegate.DropFront` | Drop Front |" in page
 
 
+# The commands of each take more than five seconds of a processor, of a minute and more together.
+LONG = (
+    *("own-link", "home-line", "choosing-red", "theory-choke", "sweeps", "evaluate", "evaluate-congestion-control"),
+    "learn",
+)
+
+
 @pytest.mark.parametrize(
     "page",
     [
-        *("first-scenario", "own-link", "home-line", "own-discipline", "driving", "choosing-red", "theory-choke"),
-        *("sweeps", "evaluate", "evaluate-congestion-control", "learn", "own-endpoint", "differences"),
+        *("first-scenario", "own-discipline", "driving", "own-endpoint", "differences"),
+        *(pytest.param(page, marks=pytest.mark.full) for page in LONG),
     ],
 )
 def test_a_page_is_right_to_the_letter(tmp_path: Path, page: str) -> None:

@@ -23,6 +23,7 @@ from sluicegate.quantities import in_base_unit
 SHORT = ["--seeds", "2", "--set", "run.duration=10 s", "--set", "run.warmup=3 s"]
 
 
+@pytest.mark.full
 def test_a_home_is_led_to_its_pair_of_lines_by_output_alone(sluicegate: Program, tmp_path: Path) -> None:
     """100 Mbit/s down, 20 up, eight downloads, uploads, web and a game: what is printed names the next command each."""
     measured = ["--rtt", "20 ms", "--rtt-up", "270 ms"]

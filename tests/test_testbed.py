@@ -360,6 +360,7 @@ def test_point_7_datagrams_keep_their_rate_and_say_that_they_may_be_marked(codep
 
 
 @real
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::sluicegate.RealHostsWarning")
 def test_two_thousand_connections_at_once() -> None:
     net = sg.dumbbell(rate="40 Mbit/s", delay="5 ms", queue=sg.DropTail(limit=20_000))
