@@ -853,7 +853,8 @@ class Ared(Declared, role="queue"):
         law: What `count` counts. (default: section7; RED 1993, Sec. VII; ns-2, red.cc)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        packet: Length of a packet of C. (B; default: the link's typical packet; at least 1; ns-2, mean_pktsize_)
+        packet: Length of the packets in C, the link's rate in packets per second. (B; default: the link's typical
+            packet; at least 1; ns-2, mean_pktsize_)
         bandwidth: The rate of the link, from which C follows. (default: the link's rate; above 0 bit/s; the link)
     """
 
@@ -947,8 +948,9 @@ class Rem(Declared, role="queue"):
         t_update: Time from one update of the price to the next. (default: 2 ms; above 0 s; ns-2, pupdtime_)
         mode: Count packets, or bytes with probabilities proportional to a packet's length. (default: packet;
             ns-2, qib_)
-        max_packet: Length of a packet of c; in byte mode, also of q, b_ref and the arrivals. (B; default: the
-            link's typical packet; at least 1; ns-2, mean_pktsize_)
+        max_packet: Length of the packets in which c, what the link sends in t_update, is counted; in byte mode
+            also q, b_ref and the arrivals. (B; default: the link's typical packet; at least 1; ns-2,
+            mean_pktsize_)
         bandwidth: The rate of the link, from which c follows. (default: the link's rate; above 0 bit/s; the link)
     """
 
@@ -1188,8 +1190,8 @@ class Sfb(Declared, role="queue"):
             1; Linux, net/sched/sch_sfb.c: the device's txqueuelen)
         rehash: Time from one hash function to the next; 0 s: it never changes. (default: 600 s; at least 0 s;
             Linux, net/sched/sch_sfb.c)
-        warmup: How long before a change of the hash function unresponsive flows are also counted under the new
-            one. (default: 60 s; at least 0 s; Linux, net/sched/sch_sfb.c)
+        warmup: For this long before each change of the hash function, unresponsive flows are also counted under
+            the new one. (default: 60 s; at least 0 s; Linux, net/sched/sch_sfb.c)
         penalty_rate: What all unresponsive flows together may send per second; 0: nothing. (packets; default: 10;
             at least 0 and at most 1000000000 packets; Linux, net/sched/sch_sfb.c)
         penalty_burst: What unresponsive flows may send at once. (packets; default: 20; at least 0 and at most
@@ -1632,8 +1634,8 @@ class DualPi2(Declared, role="queue"):
             this many packets behind there. (packets; default: the packet's delay decides; at least 0 packets;
             Linux, net/sched/sch_dualpi2.c)
         min_qlen_step: A packet gets these marks only if it leaves more packets behind than this; with law =
-            linux, only if it finds as many on arrival. (packets; default: 1; at least 0 packets; RFC 9332, App.
-            A.1, Fig. 2: Th_len, 1; Linux: 0)
+            linux, only if it finds at least this many on arrival. (packets; default: 1; at least 0 packets; RFC
+            9332, App. A.1, Fig. 2: Th_len, 1; Linux: 0)
         coupling_factor: k: the L queue is marked with k times p'. (default: 2.0; at least 1 and at most 255; RFC
             9332, Sec. 2.5.1 and App. A.1, Fig. 2: 2)
         classic_protection: The percentage of the link that the scheduler gives the classic queue while both
@@ -1941,8 +1943,9 @@ class Wired(Declared):
         behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
         trace: A file with the link's rate over time: a Mahimahi or Pensieve trace, or CSV with time and rate. Its
-            path is relative to the scenario. The discipline does not learn of these changes. (default: the rate
-            is constant; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+            path is relative to the scenario; the traces "lte" and "wifi" are bundled. The discipline does not
+            learn of these changes. (default: the rate is constant; Netravali et al. 2015 (Mahimahi); Mao et al.
+            2017 (Pensieve))
         trace_period: The time after which the trace repeats. (default: lte: 60 s; wifi: 10 s; a Mahimahi trace:
             its last time; others: the last rate continues; at least 0.001 s; Mahimahi)
         trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: the trace
@@ -2076,17 +2079,18 @@ class Hosts(Flows):
             with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
-        gso: Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of
-            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
-            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
-            DEVICE gso_max_segs 1`)
+        gso: Whether the sender's device does the segmentation (GSO), with profile linux: a burst then leaves as
+            one buffer of several segments, ends with PSH, and waits for more if it is short. Without, a buffer
+            has one segment, none waits, and PSH ends a write or half a window. (default: true; Linux; off as with
+            `ip link set DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; a table in
             crates/tcp/src/params.rs lists where. Linux's hosts never do. (default: as the profile says; profile
             linux has none; ns-2, tcp.cc and tcp-sink.cc)
-        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; profile linux has none;
-            Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
+        vegas_rules: Whose rules the algorithm vegas follows: the paper's or ns-2's. (default: as the profile
+            says; profile linux has none; Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2,
+            tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2686,8 +2690,9 @@ class Reverse(Declared, role="reverse"):
         behind: Packets to hold back until some later packets have arrived, and how many: "7:3". (default: none;
             Sluicegate)
         trace: A file with the link's rate over time: a Mahimahi or Pensieve trace, or CSV with time and rate. Its
-            path is relative to the scenario. The discipline does not learn of these changes. (default: as
-            forward; Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+            path is relative to the scenario; the traces "lte" and "wifi" are bundled. The discipline does not
+            learn of these changes. (default: as forward; Netravali et al. 2015 (Mahimahi); Mao et al. 2017
+            (Pensieve))
         trace_period: The time after which the trace repeats. (default: as forward; at least 0.001 s; Mahimahi)
         trace_mean: The mean rate to which the trace is scaled, from its beginning to its end. (default: as
             forward; above 0 bit/s; Sluicegate)
