@@ -130,7 +130,8 @@ def test_framing_is_a_remark_with_the_rate_of_full_packets(tmp_path: Path) -> No
     assert said("") == []
     assert said('framing = "atm"') == [
         "the framing of 40 B, in ATM cells is not deployed: dummynet counts only the bytes of IP packets. With a bw of "
-        "10.5 Mbit/s a packet of 1250 bytes takes as long as on the link, a shorter one less"
+        "10.5 Mbit/s a packet of 1250 bytes takes as long as on the link, but a shorter packet takes less time than "
+        "on the link"
     ]
     [ethernet] = said('framing = "ethernet"')
     assert ethernet.startswith("the framing of 38 B, frames of 84 B at the least is not deployed")

@@ -41,8 +41,8 @@ PAGES = {
         "evaluation-results.md", "evaluation-rfc7928.md", "evaluate.md", "All disciplines under RFC 7928", "RFC 7928",
         "The table has everything that RFC 7928 asks for when a queue discipline is characterized, in its order and "
         "with its *must*, *should* and *may*, and says how `sluicegate evaluate` does it. *In the manual* means: "
-        "the RFC asks this of a discipline's author, and the manual has it. “What each discipline needs” is a table of "
-        "the report, and [of the results](evaluation-results.md#what-each-discipline-needs).",
+        "the RFC asks this of a discipline's author, and the manual has it. The table “What each discipline needs” is "
+        "in the report and [on the page of all results](evaluation-results.md#what-each-discipline-needs).",
         "The weights are those of the RFC's Fig. 4. Its other items, parameters and stability (8.3), should be "
         "discussed, and have no scenario.",
     ),

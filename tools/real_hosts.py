@@ -324,7 +324,7 @@ def lines(cells: dict[Key, Cell]) -> Iterator[str]:
         "each with a different phase of the clock and a different maximum lateness, "
         f"from {JITTERS_US[0] / 1000} to {JITTERS_US[-1] / 1000} ms. "
         "Other commands simulate hosts with a clock each, and packets that are not late. "
-        "If that changes a result significantly, a line below the tables gives their result."
+        "If their result differs significantly, a line below the tables gives it."
     )
     yield (
         f"\nA difference (taken before rounding) above {TOLERANCE['ms']:g} ms or {TOLERANCE['%']:g} percentage point, "

@@ -447,8 +447,9 @@ def print_deployment(done: Recommendation, file: str, sets: Sequence[tuple[str, 
             continue
         print_chosen(label, chosen, done.chosen_up(label))
         if label not in done.best():
-            print(f"{' and '.join(done.best())} leave the queue in the modem with these commands, or have no command; "
-                  f"the next in the ranking without this problem: {label}")  # fmt: skip
+            leave, have = ("leave", "have") if len(done.best()) > 1 else ("leaves", "has")
+            print(f"{' and '.join(done.best())} {leave} the queue in the modem with the chosen margin, or {have} no "
+                  f"command; the next in the ranking without this problem: {label}")  # fmt: skip
         command = done.command(label, file, sets)
         openwrt = done.system == "openwrt"
         if command:

@@ -230,7 +230,7 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
     pipe.say(
         f"the {framing_text(place.framing)} is not deployed: dummynet counts only the bytes of IP packets. With a bw "
         f"of {rate_text(place.rate * place.packet / wire)} a packet of {place.packet} bytes takes as long as on the "
-        "link, a shorter one less",
+        "link, but a shorter packet takes less time than on the link",
         place.framing != Framing(),
     )
     pipe.say(

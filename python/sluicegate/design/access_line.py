@@ -246,7 +246,7 @@ def access_line(
         parts.append(_flows("uploads", "tcp", "a backup, photographs", [*own, REVERSE]))
     if calls:
         rate, length = (VIDEO_BPS, 1100) if video else (VOICE_BPS, 200)
-        why = "video at 720p" if video else "voice, for video would take more than half of the line: G.711,"
+        why = "video at 720p" if video else "voice, because video would take more than half of the line: G.711,"
         size = "pictures in packets of some 1100 bytes, and speech" if video else "20 ms of speech in each packet"
         call = [
             (f"count = {calls}", "at a time"),

@@ -84,7 +84,8 @@ class Outcome:
         return {seed: values for seed, values in found.items() if len(values) == len(points)}
 
     def places(self, scenario: Scenario, number: Number) -> dict[str, Place]:
-        """The place of each discipline or controller, by label; those without a value are left out."""
+        """How each discipline or controller compares in a number of the overview, by label: its values, and whether it
+        is the best, tied with the best, or the worst; those without a value are left out."""
         metric = METRICS[number.metric]
         values = {label: self.values(scenario, number, label) for label in self.labels}
         scores = {

@@ -169,11 +169,11 @@ class Recommendation(ResultObject):
         return [*held, *late]
 
     def misled(self) -> str | None:
-        """The first deployable discipline of rank 1, if all of these leave the queue in the modem with the margin that
-        was chosen; otherwise None.
+        """The first deployable discipline of rank 1, if with the chosen margin all deployable disciplines of rank 1
+        leave the queue in the modem; otherwise None.
 
-        If `recommend` sought a margin and found none: None if it sought the margin with a deployable discipline of rank
-        1, otherwise the first of these disciplines."""
+        If `recommend` sought a margin and found none, the result is None if it sought the margin with a deployable
+        discipline of rank 1, and otherwise the first deployable discipline of rank 1."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:

@@ -209,7 +209,7 @@ class Gaps:
 
 
 def gaps(law: Law, p_b: float, after: After = "mark") -> Gaps:
-    """The law of the gaps between marks while the average stands still, and `p_b` with it.
+    """The law of the gaps between marks while the average and `p_b` are constant.
 
     method1: geometric, (1 − p_b)^(n−1)·p_b. section7: uniform on 1 … 1/p_b. figure2: Fig. 2 to the letter; `count` is
     raised before it is used, so after a mark gaps are uniform on 1 … 1/p_b − 1, each with p_b/(1 − p_b). figure17: as

@@ -76,8 +76,8 @@ SCENARIOS: tuple[ControlScenario, ...] = (
     ),
     ControlScenario(
         "l4s", "1", "Scalable and classic in a dual queue",
-        "One flow with ECN shares a link under DualPI2 with one CUBIC flow that has none. The coupling is to make a "
-        "scalable control and CUBIC equal, at a low delay for the former.",
+        "One flow with ECN shares a link under DualPI2 with one CUBIC flow without ECN. The coupling is meant to "
+        "give a scalable control and CUBIC equal throughput, and the former a low delay.",
         lambda settings: {"CUBIC": flow(), TESTED: flow(ecn=True)},
         (Number(TESTED, "over_first"), Number(TESTED, "delay_p99_ns")),
         queue='[queue]\ndiscipline = "dualpi2"\n', also=("marked_ratio",),

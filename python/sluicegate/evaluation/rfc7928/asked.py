@@ -47,7 +47,7 @@ TABLE = """
 2.1 | recommended | for web pages, the time for all objects | done | `bursts-1` to `bursts-4`, `traffic-mix`: page load
 2.2 | may | flow start-up times, with DNS lookups, TCP opens and TLS handshakes | partly | `initial-windows`, `asymmetric`, `both-ways`: from the start of a transfer until its first data; no lookups, no TLS; not measured for web users
 2.3 | should | the packet loss ratio, frequently, or the interval between losses | done | in all scenarios: loss of the whole run, its distribution per second, and intervals between loss events. If phases alternate: loss over time. In `initial-windows`, `asymmetric`, `traffic-mix` and `both-ways`: intervals between single losses
-2.3 | should | compare packets sent with those received | done | the simulator counts both, and loses none
+2.3 | should | compare packets sent with those received | done | the simulator counts both, and every loss
 2.4 | should | the degree of loss synchronization, with and without the discipline | done | the global synchronization ratio, in every table, also for `drop_tail`
 2.5 | should | goodput of each flow, not of aggregates | done | the table `transfers`; distributions are of single flows
 2.5 | must | a setup without losses of its own | done | hosts and their links drop nothing

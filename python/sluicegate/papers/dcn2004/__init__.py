@@ -91,10 +91,11 @@ PAPER = Paper(
                "half of those under Drop Tail", "Drop Tail treats all packets alike"),
         Choice("Unresponsive flow", "said, not measured", "UDP at 10 Mbit/s among the users of 90 % load: under DCN "
                "less than half of what it gets under Drop Tail", "TCP flows get at most a tenth of these 10 Mbit/s"),
-        Choice("General TCP", "vectors of an Internet2 link", "drawn connections with 46 kB for each exchange, as "
-               "Table 2's throughput and exchanges give, 105.3 and 91.2 Mbit/s; the largest has 1 GB, about what a "
-               "window of 16 KB carries in two hours", "the vectors are data of others. Loss under overload depends on "
-               "the size of the largest connections, because a few of them bring the load that exceeds the link: with "
-               "at most 20 MB, 400 MB and 1 GB Drop Tail loses 19, 5.3 and 3.9 % in trial runs (Table 2: 3.7 %)"),
+        Choice("General TCP", "vectors of an Internet2 link", "drawn connections that offer 105.3 Mbit/s in one "
+               "direction and 91.2 Mbit/s in the other, with 46 kB for each exchange: Table 2's throughput over its "
+               "exchanges; the largest has 1 GB, about what a window of 16 KB carries in two hours", "the vectors are "
+               "data of others. Loss under overload depends on the size of the largest connections, because a few of "
+               "them bring the load that exceeds the link: with at most 20 MB, 400 MB and 1 GB Drop Tail "
+               "loses 19, 5.3 and 3.9 % in trial runs (Table 2: 3.7 %)"),
     ),
 )  # fmt: skip

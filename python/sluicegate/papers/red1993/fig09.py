@@ -129,8 +129,8 @@ def fig9(heavy: Runs, few: Runs) -> Iterator[Check]:
     gateways as arrivals find them, the averages, the thresholds, and an X for each packet dropped there. Below: a mark
     for each packet of data as it arrives at gateway A and one as it departs, by its number in its connection; an X for
     each packet of data dropped by either gateway, and in the bottom row one for every packet dropped,
-    acknowledgements included. The run with seed {seed}. What the transfers send was chosen here, so that the
-    utilisation shows no more than that such a traffic exists."""
+    acknowledgements included. The run with seed {seed}. The paper does not say how much each transfer
+    sends; we chose it, so the utilisation shows only that such traffic can use the links as much as the paper says."""
     for gateway, _, used, direction in GATEWAYS:
         where = f"gateway {gateway.upper()}"
         yield reference(f"the congested link is used {used} % over the second, in {direction}",
