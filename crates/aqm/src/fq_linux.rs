@@ -48,7 +48,7 @@ discipline! {
         low_rate_threshold LOW_RATE_THRESHOLD ce_threshold CE_THRESHOLD weights WEIGHT_0 WEIGHT_1 WEIGHT_2"),
     drops(Tail),
     remembers(Seen, "for 3 s"),
-    overload(Marks, "the kernel has no rule; the queue of the flow alone grows, up to `flow_limit`"),
+    overload(Marks, "the kernel has no rule; only the queue of a flow that sends too much grows, up to `flow_limit`"),
 
     /// Parameters of [`FqLinux`].
     pub struct FqLinuxParams {

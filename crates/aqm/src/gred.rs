@@ -85,7 +85,7 @@ discipline! {
         /// max_p of the last queue.
         last_max_p: Option<f64> = optional("max_p"), unit("1"), range(Range::from(1e-9).below(1.0)),
             source("iproute2, examples/diffserv: 0.02 more for each drop precedence"), tc("probability");
-        /// Largest length of one virtual queue; with average = wred, of all queues when one of its packets arrives.
+        /// Largest length of one virtual queue; with average = wred, of all of them together.
         queue_limit: Option<Size> = optional("limit"), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_gred.c"), tc("limit");
         /// Largest total length of all queues, without the packet in transmission.

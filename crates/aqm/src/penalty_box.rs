@@ -61,7 +61,8 @@ discipline! {
         ..signal: RedSignal;
         /// What puts a flow into the box.
         test: Test = default(Test::Disproportionate), source("ns-2, tcl/rtmechanisms/rtm_tests.tcl; the default is chosen here");
-        /// Time from one report to the next; restricted flows are examined at the same time.
+        /// Time from one report to the next. Each evaluates RED's drops and marks since the previous one; restricted flows are
+        /// examined at the same time.
         interval: Span = default(Span::from_secs(5)), range(Range::from(0.5)),
             source("ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_");
         /// Largest number of flows in a history.

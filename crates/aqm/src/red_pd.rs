@@ -1,7 +1,7 @@
 //! # RED-PD
 //!
-//! RED with preferential dropping. After each interval the flows that RED's drops hit most become a list. Flows in most of
-//! the last few lists are those with the highest rates, whatever the others do; only they are monitored. A filter before
+//! RED with preferential dropping. Each interval ends with a list of the flows that RED's drops hit most. Flows in most of
+//! the last few lists are those with the highest rates, whatever other flows do; only they are monitored. A filter before
 //! RED drops the packets of a monitored flow with a probability that grows while the flow is in enough lists, and falls
 //! once it is in none.
 //!
