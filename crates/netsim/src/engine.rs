@@ -11,7 +11,7 @@
 //! | what | where it waits |
 //! |---|---|
 //! | a port's next departure or wake-up | one field for each port, the earliest at the root of a tree (`deadlines`) |
-//! | packets on their way, mostly for a time that is the same for all of a kind | lanes (`lane`) for each kind: rings that are sorted as they come |
+//! | packets on their way, mostly for a time that is the same for all of a kind | lanes (`lane`) for each kind, sorted as packets are added |
 //! | sources, timers about to expire, and packets that would be far from the end of their lane | a wheel of buckets (`wheel`) |
 //! | timers of connections, most of which move before they expire | lists of those to look at (`timers`) |
 

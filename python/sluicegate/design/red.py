@@ -17,7 +17,7 @@ the rate in packets, R the round trip without queues, d the delay midway, n the 
   different times: the standard deviation of their sum is (R + d)/√(27n), and 1.3 times that, (R + d)/(4√n), has to
   fit between the middle and each threshold (measured with Linux's hosts). The thresholds are d/2 away.
 
-What else the paper has no number for is decided here; docs/choosing-red.md has the list, with reasons.
+For some other values the paper gives no number. This module chooses them; docs/choosing-red.md has them, with reasons.
 """
 
 from __future__ import annotations

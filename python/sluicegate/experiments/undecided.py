@@ -1,8 +1,8 @@
 """Whether the runs tell which disciplines are the best, or more seeds are needed.
 
 With few seeds a bound may lie within an interval, or an interval may not tell whether a difference exceeds the
-tolerance: with other seeds, other disciplines may be the best. As soon as one of the disciplines that may be the best
-is close in this way, all of these get the full number of seeds in one step. So results are tested twice at most, and a
+tolerance: with other seeds, other disciplines may be the best. As soon as this holds for one of the disciplines that
+may be the best, all of these get the full number of seeds in one step. So results are tested twice at most, and a
 discipline in which a rare failure did not happen in its few runs is tested the second time, too. Tests after every few
 seeds, with 95 % intervals each time and only of some disciplines, would make wrong decisions more frequent than the 5 %
 that an interval stands for. Disciplines that certainly miss more goals, or are certainly worse in a goal that decides,

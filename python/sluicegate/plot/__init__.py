@@ -1,1 +1,1 @@
-"""Figures: the house style, and what is drawn of tables, whoever made them."""
+"""Figures: the house style, and what is drawn from tables, whichever package made them."""

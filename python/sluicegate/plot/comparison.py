@@ -1,5 +1,5 @@
-"""The figures of a comparison: what each group of flows gets and how its delays are distributed, who gets how much of
-all, what each link does, and its queue over time.
+"""The figures of a comparison: what each group of flows gets and how its delays are distributed, how the groups share
+the throughput, what each link does, and its queue over time.
 
 Disciplines stand one below the other, in the order they were listed; every mean has its 95 % interval over seeds.
 """

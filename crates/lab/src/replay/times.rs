@@ -10,7 +10,7 @@
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
 //! | times that go back by half a second at most | the packet arrives with the latest before it, in the file's order; counted | programs that capture from several interfaces write packets in batches of up to 250 ms (dumpcap's timeout); the tolerance is twice that |
-//! | such packets, if more than 1 ms late: more than 20 of them in all, if that is more than 1 % of all packets; or, arriving at one instant, more than 20, or two or more that the link needs more than 50 ms to send | flagged, as is a live run that does not keep up | in the replay these packets arrive at other times than recorded, or in a burst that the network did not have |
+//! | such packets that are more than 1 ms late, in any of three cases: they are more than 20 and more than 1 % of all packets; more than 20 of them arrive at one instant; or two or more arrive at one instant and the link needs more than 50 ms to send them | flagged, as is a live run that does not keep up | in the replay these packets arrive at other times than recorded, or in a burst that the network did not have |
 //! | a jump | an error, or what `on_jump` says | see above |
 //! | wrong times, of up to 16 packets | `skip` leaves them out; with `shift` they arrive with the one before | nothing better is known |
 //! | a clock set back, captures joined in the wrong order | `skip` leaves packets out until times have caught up; with `shift` the next one arrives at once, and all later ones follow at their recorded distances | how long it was between them is not known |

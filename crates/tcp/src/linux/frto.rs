@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | RFC 5682, Sec. 3.1: no F-RTO if a loss recovery was under way when the timer expired | the same, but a second timeout in that recovery does use F-RTO | Linux, tcp_enter_loss |
 //! | Sec. 3.1, step 1: the SACK scoreboard is reset | what was reported counts | Linux, tcp_timeout_mark_lost: unless the receiver has dropped the first of the reported data, which no receiver here does |
-//! | the response to a spurious timeout is left open | the window before comes back | Linux; RFC 4015 |
+//! | the response to a spurious timeout is left open | the window from before the timeout is restored | Linux; RFC 4015 |
 
 use super::ack::{Rexmit, Seen};
 use super::cc::State;

@@ -29,7 +29,7 @@
 //! | `receive` | when an acknowledgement goes | 5681, 2883, 7323 |
 //! | `window` | the receiver's window, tuned to the data that comes in a round trip | |
 //! | `ecn` | marks: RFC 3168's, DCTCP's and accurate ones | 3168, 8257, 9768 |
-//! | `cc` | Reno, CUBIC with HyStart, BBR, BBRv3, DCTCP, Prague, LEDBAT, and one's own | |
+//! | `cc` | Reno, CUBIC with HyStart, BBR, BBRv3, DCTCP, Prague, LEDBAT, and users' own controllers | |
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|

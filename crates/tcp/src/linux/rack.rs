@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | RFC 8985, Sec. 6.2, step 3: reordering is a packet never sent again that comes after a later one | the same, and its extent is kept (`tp->reordering`); DupThresh is then this number instead of 3 | Linux |
 //! | step 4: `reo_wnd_mult` grows with each DSACK in a round | only once reordering was seen, and not for probes | Linux, tcp_rack_update_reo_wnd |
-//! | Linux: a round ends with the delivery of a packet that was sent when the count of delivered packets was at least what it was when the round began | with that of a packet that was sent when the round began or later | the same, but for two acknowledgements in one nanosecond |
+//! | Linux: a round begins at some count of delivered packets, and ends with the delivery of a packet that was sent at this count or a later one | it ends with the delivery of a packet that was sent when the round began or later | the same, but for two acknowledgements in one nanosecond |
 //! | Sec. 6.3: at a timeout what was sent a round trip and the window ago is lost | a round trip ago | Linux, tcp_timeout_mark_lost |
 //! | the reordering timer is exact | rounded up to ticks, 2 ms more | Linux, TCP_TIMEOUT_MIN_US |
 

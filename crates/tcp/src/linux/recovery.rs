@@ -4,7 +4,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | RFC 6675: three duplicates, or that much data reported, begin a recovery | a packet that RACK takes for lost does | Linux since 4.18 |
-//! | RFC 6675, Sec. 5: a recovery ends with what was sent before it | the same; the window is then the threshold | Linux |
+//! | RFC 6675, Sec. 5: a recovery ends when everything sent before it has been acknowledged | the same; the window is then the threshold | Linux |
 //! | RFC 2018: reported data may be forgotten by the receiver | it never is | our receivers keep what they reported |
 
 use super::ack::{Rexmit, Seen};

@@ -1,4 +1,4 @@
-//! Takes a reduction back that was [for nothing](super::undo).
+//! Takes back a reduction that was [needless](super::undo).
 
 use super::ack::Seen;
 use super::cc::State;

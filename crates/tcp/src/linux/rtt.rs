@@ -3,7 +3,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 6298, eq. 2.3: the timeout is SRTT + max(G, 4·RTTVAR), at least 1 s | SRTT + the largest mean deviation of the last windows, and that at least 200 ms | Linux: the minimum holds for the deviation and not for the sum, so that a timeout comes a round trip later |
+//! | RFC 6298, eq. 2.3: the timeout is SRTT + max(G, 4·RTTVAR), at least 1 s | SRTT + 4 times the largest mean deviation of the last windows; this product is at least 200 ms | Linux: the minimum holds for the product and not for the sum, so that a timeout comes a round trip later |
 //! | RFC 6298, eq. 2.3: the deviation moves by a quarter | by an eighth of a quarter where the round trip falls | Linux: a fall of the round trip is no reason to wait longer |
 //! | RFC 6298, Sec. 4: some granularity | timers expire with the tick after their time, and those far ahead with every eighth, 64th, … tick | Linux, kernel/time/timer.c: the wheel |
 

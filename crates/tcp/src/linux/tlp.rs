@@ -1,7 +1,7 @@
 //! # Tail loss probes
 //!
-//! After two round trips without an acknowledgement the last packet goes out again, or a new one, so that its acknowledgement
-//! shows what was lost before a timeout does (RFC 8985, Sec. 7; Linux, `tcp_send_loss_probe`).
+//! After two round trips without an acknowledgement the last packet goes out again, or a new one. Its acknowledgement
+//! shows losses sooner than a timeout would (RFC 8985, Sec. 7; Linux, `tcp_send_loss_probe`).
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-"""RFC 7928, Sec. 4: values of disciplines, packet sizes, ECN and scheduling, which it asks about beside the scenarios
+"""RFC 7928, Sec. 4: a range of targets, packet sizes, ECN and scheduling, which it asks about beside the scenarios
 of Sections 5 to 9."""
 
 from __future__ import annotations

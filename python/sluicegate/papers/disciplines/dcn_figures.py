@@ -1,5 +1,6 @@
-"""The figures of the study of DCN's open parameters, their checks, and what they say. Inputs are Sluicegate's: [D]
-marks what was derived for this project. The paper's numbers depend on its traffic."""
+"""The figures of the study of DCN's open parameters, their checks, and what they say. The inputs are
+Sluicegate's: the paper's numbers depend on its traffic. In a check's source, [D] marks what was derived for this
+project."""
 
 from __future__ import annotations
 

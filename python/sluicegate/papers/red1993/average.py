@@ -11,7 +11,7 @@ hundred runs would take gigabytes.
   from then on every arrival is dropped, so the k-th departure leaves q₀ − k packets, and each arrival moves the average
   by w_q towards that;
 - `allowed`: the greatest average that the filter allows;
-- `slowness`: how far the average moves from arrival to arrival, over how far the queue does.
+- `slowness`: how far the average moves from arrival to arrival, divided by how far the queue moves.
 
 Neither `lag` nor `allowed` looks at the queue that the run had afterwards: a gateway that lets packets in above
 `MAX_TH`, or whose filter is slower or faster than w_q, departs from what is allowed.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | RFC 5681, eq. 4: half of what is under way | half of the window, at least 2 | Linux, `tcp_reno_ssthresh`; the window is validated before it grows |
 //! | RFC 5681: slow start and congestion avoidance count acknowledgements or bytes | packets acknowledged, also by one that covers many (RFC 3465 without its limit L) | Linux, `tcp_reno_cong_avoid`: appropriate byte counting in packets |
-//! | RFC 3465, Sec. 2.1: congestion avoidance counts a window of bytes | a window of packets; packets that slow start leaves over count | Linux, `tcp_cong_avoid_ai` |
+//! | RFC 3465, Sec. 2.1: congestion avoidance counts a window of bytes | a window of packets, including acknowledged packets that slow start leaves over | Linux, `tcp_cong_avoid_ai` |
 
 use super::{Controller, Window};
 

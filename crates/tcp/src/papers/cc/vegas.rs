@@ -17,7 +17,7 @@
 //! | the window grows "linearly during the next RTT" | by 1/cwnd for each acknowledgement of it | ns-2, `v_incr_` |
 //! | it "decreases linearly during the next RTT" | by one segment at once, not below two | ns-2 |
 //! | slow start ends with a change to "linear increase/decrease mode" | and the window loses an eighth | ns-2: Diff was measured at a window that is already too large |
-//! | a fast retransmit takes less than Reno's half of the window | `vegas_cut`, a quarter of it | ns-2; Tang, Wang & Low: nothing |
+//! | a fast retransmit takes less than Reno's half of the window | `vegas_cut`, a quarter of it | ns-2; Tang, Wang & Low do not reduce the window |
 //! | nothing on the window during recovery | at the end it is as the cut left it, NewReno's deflation undone | ns-2, `v_newcwnd_` |
 //! | a first duplicate is enough for a retransmission when a fine-grained timeout has passed | three duplicates, then NewReno's recovery | Tang, Wang & Low: their second change, "which better handles losses" |
 //! | every segment is timed; nothing on repeated ones | one segment for each round trip, none that was sent again, and not by an acknowledgement that ends a recovery | Tang, Wang & Low: their first change; only then is a sample a round trip; ns-2 takes the mean of all |

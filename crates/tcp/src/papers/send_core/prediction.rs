@@ -1,4 +1,4 @@
-//! Header prediction (Jacobson 1990): a straight path for what nearly every segment of a transfer is, an acknowledgement of
+//! Header prediction (Jacobson 1990): a fast path for the two things that make up nearly all of a transfer: an acknowledgement of
 //! new data outside recovery and, after it, the next full segment. It does what Tahoe's, Reno's and NewReno's
 //! [`Recovery`](crate::papers::recovery::Recovery) and [`Core::emit`] do then; a test beside [`Connection`](crate::Connection) compares them.
 
