@@ -57,7 +57,7 @@ def test_objects_state_every_value_and_are_named_by_what_is_not_default() -> Non
         ("", ["the name is missing"]),
         ("red,choke, red", ['"red"', "listed twice"]),
         ("mine.py", ["name the class too", "mine.py:MyAqm"]),
-        ("mine.rs:Mine", ['"mine.rs:Mine"', "built in", "docs/rust-discipline.md"]),
+        ("mine.rs:Mine", ['"mine.rs:Mine"', "into Sluicegate", "docs/rust-discipline.md"]),
         ("mine.py:MyAqm:gain", ['"gain" must be KEY=VALUE']),
     ],
 )

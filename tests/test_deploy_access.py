@@ -120,7 +120,7 @@ def test_tc_reads_the_lines() -> None:
         (["cable", "--wan", "lo"], "lo: leads to this host alone"),
         (["cable", "--wan", "-wan"], 'here it may not begin with "-"'),
         (["cable", "--wan", "enp0s31f6-pppoe7"], "it has 16 bytes, and a name at most 15"),
-        (["cable", "--wan", "9.9.9.9"], "say the interface's own name"),
+        (["cable", "--wan", "9.9.9.9"], "give the interface's name"),
         (["cable", "--wan", "a'b", "--format", "openwrt"], "OpenWrt's uci quotes words with '"),
     ],
 )

@@ -53,7 +53,7 @@ def test_what_is_questionable_is_said_and_small_gains_end() -> None:
         ("dcn", {"flows": 0}, "flows = 0: must be a whole number, from 1"),
         ("dcn", {"gain": 0}, "gain = 0: must be above 0 and at most 1"),
         ("dcn", {"gain": True}, "gain = True: must be above 0 and at most 1"),
-        ("dcn", {"gain": 1e-300}, "gain = 1e-300: so small"),
+        ("dcn", {"gain": 1e-300}, "gain = 1e-300: too small"),
         ("dcn", {"flows": 8193}, "flows = 8193: HB, DCN's table of high-bandwidth flows, holds at most 8192"),
         ("dcn", {"t_dec": "soon"}, "t_dec"),
         ("afd", {"b": 100_000}, "b = 100000: must be at least 1 and at most 65536"),

@@ -188,8 +188,9 @@ class PenaltyBox(Declared, role="queue"):
             is mark. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         test: What puts a flow into the box. (default: disproportionate; ns-2, tcl/rtmechanisms/rtm_tests.tcl; the
             default is chosen here)
-        interval: Time from one report to the next; restricted flows are examined at the same time. (default: 5 s;
-            at least 0.5 s; ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_)
+        interval: Time from one report to the next. Each evaluates RED's drops and marks since the previous one;
+            restricted flows are examined at the same time. (default: 5 s; at least 0.5 s; ns-2, tcl/rtmechanisms:
+            Detect_interval_ and Reward_interval_; the least is Mintime_)
         flows: Largest number of flows in a history. (flows; default: 1000; at least 1 and at most 1000000 flows;
             chosen here)
         c: The test for disproportionate flows spares a flow if its rate times the square root of the drop rate is
@@ -772,8 +773,8 @@ class Gred(Declared, role="queue"):
         last_max_th: max_th of the last queue. (packets; default: max_th; above 0; Sluicegate)
         last_max_p: max_p of the last queue. (default: max_p; at least 0.000000001 and below 1; iproute2,
             examples/diffserv: 0.02 more for each drop precedence)
-        queue_limit: Largest length of one virtual queue; with average = wred, of all queues when one of its
-            packets arrives. (packets; default: limit; at least 1; Linux, net/sched/sch_gred.c)
+        queue_limit: Largest length of one virtual queue; with average = wred, of all of them together. (packets;
+            default: limit; at least 1; Linux, net/sched/sch_gred.c)
         limit: Largest total length of all queues, without the packet in transmission. (packets; default: 300; at
             least 1; chosen here, as for choke; tc requires one for each queue)
         burst: Largest burst to admit; tc computes the queue weight from it. (packets; default: (2·min_th +
@@ -1220,8 +1221,8 @@ class Sfb(Declared, role="queue"):
 class RedPd(Declared, role="queue"):
     """RED-PD
 
-    RED with preferential dropping. After each interval the flows that RED's drops hit most become a list. Flows in
-    most of the last few lists are those with the highest rates, whatever the others do; only they are monitored. A
+    RED with preferential dropping. Each interval ends with a list of the flows that RED's drops hit most. Flows in
+    most of the last few lists are those with the highest rates, whatever other flows do; only they are monitored. A
     filter before RED drops the packets of a monitored flow with a probability that grows while the flow is in enough
     lists, and falls once it is in none.
 
