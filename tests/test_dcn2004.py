@@ -102,6 +102,7 @@ def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outco
         assert check["measured"] is not None
 
 
+@pytest.mark.full
 def test_kept_runs_are_judged_and_short_ones_stand_beside(
     made: tuple[Path, Outcome], beside: tuple[Paper, Path, Outcome]
 ) -> None:
@@ -123,6 +124,7 @@ def test_kept_runs_are_judged_and_short_ones_stand_beside(
     assert list(outcome.record) == [*ids, *(f"short:{id_}" for id_ in ids)]
 
 
+@pytest.mark.full
 def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones_fall_back(
     beside: tuple[Paper, Path, Outcome], tmp_path: Path
 ) -> None:
@@ -244,6 +246,7 @@ def test_a_key_that_is_newer_does_not_make_a_kept_scenario_another() -> None:
     assert all(_digest(other, keys) != _digest(was, keys) for other in others)
 
 
+@pytest.mark.full
 def test_kept_runs_begin_as_the_same_runs_do_today(beside: tuple[Paper, Any]) -> None:
     """One of each discipline. Of the package's own the report says which come to something else today."""
     paper = beside[0]

@@ -199,6 +199,7 @@ def test_check_and_recommend_tell_of_ones_own_with_its_values(
         assert (refused.returncode, place in refused.stderr, "envelope" in refused.stderr) == (2, True, True)
 
 
+@pytest.mark.full
 def test_ones_own_is_known_however_its_path_is_spelt(
     sluicegate: Program, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,7 @@ def test_the_page_to_choose_by_says_what_the_page_of_results_says() -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.drawn
 def test_what_is_kept_is_not_run_again(made: tuple[Evaluation, Path]) -> None:
     done, out = made
