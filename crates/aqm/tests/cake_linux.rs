@@ -198,7 +198,7 @@ fn long_traces_agree() {
     ];
     let mut sum = Counts::default();
     for (seed, (tc, traffic)) in (1..).zip(sets) {
-        let counts = compare(tc, traffic, 25_000, seed);
+        let counts = compare(tc, traffic, 15_000, seed);
         assert_ne!(counts, Counts::default(), "{tc:?}");
         add(&mut sum, counts);
     }

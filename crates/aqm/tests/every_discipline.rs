@@ -332,7 +332,7 @@ fn point_7_no_call_leaves_a_wakeup_that_is_due() {
     for entry in all() {
         let (name, fields) = (entry.table.about.name, entry.table.fields);
         let (mut rng, mut runs, mut slept, mut asked) = (Stream::new(1, name), 0, false, false);
-        for seed in 0..100 {
+        for seed in 0..50 {
             let values: Vec<Option<Value>> = fields
                 .iter()
                 .map(|field| match (field.kind, field.name) {
