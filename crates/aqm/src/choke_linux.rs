@@ -33,7 +33,7 @@
 //! | (1 − w_q)^m in an idle period | the kernel's table `Stab`, and for short idle times its linear formula | so in the kernel. `tc` fills the table in ticks of 64 ns, the kernel reads it in µs: the average decays 15.6 times more slowly than `tc` and the kernel intend |
 //! | nothing on ECN | `ecn`: marks above max_th too; a match is always dropped | so in the kernel; `tc` offers no `harddrop` here. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then: matching limits a few large flows that ignore marks, but not many small ones |
 //! | the kernel's ring can run its tail into its head when victims die faster than packets leave, and then takes the queue for empty | the holes are closed instead | a queue that forgets its packets is an error, not a behaviour. It happens only when packets and holes fill all slots of the ring |
-//! | `tc` refuses max above limit, and bursts for which its arithmetic finds no W; in C, shifts overflow where Scell_log exceeds 23, for the defaults below about 14 kbit/s | max above limit is accepted, as in the kernel; bursts without a W are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
+//! | `tc` refuses max above limit, and bursts for which its arithmetic finds no W; in C, shifts overflow where Scell_log exceeds 23; with the defaults it does so on links below about 14 kbit/s | max above limit is accepted, as in the kernel; bursts without a W are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
 //! | flows are told apart by protocol, addresses and ports; in older kernels also by filters | by the flow key | what a simulation knows |
 
 use crate::prelude::*;

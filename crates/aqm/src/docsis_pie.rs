@@ -32,7 +32,7 @@
 //! | DOCSIS-PIE is a form of PIE | a discipline of its own beside `pie` | its constants are other defaults, it has no ECN, and most options of `pie` have no place in it |
 //! | qdelay from the queue and the tokens of the maximum sustained and the peak rate (App. A.2) | the queue over the link's rate | a link has one rate; without a traffic burst there are no tokens |
 //! | lengths are of whole MAC PDUs, without DOCSIS overhead (App. A.1.4) | each packet counts with 18 bytes of Ethernet, 64 at the least; `limit` is in bytes of IP | so the prediction is exact on a link with `framing = "docsis"`, which is what the discipline is for; on other links it is 1.2 % too long for 1500 bytes |
-//! | packets may wait for grants, 4 to 8 ms (Sec. 4.2) | not part of the prediction, nor of the RFC's | `jitter` on a link's way makes them wait after the queue |
+//! | packets may wait for grants, 4 to 8 ms (Sec. 4.2) | not part of the prediction, nor of the RFC's | the link's `jitter` delays them after the queue |
 //! | BUFFER_SIZE is configured; the RFC has no value | `limit`: 250 ms at the link's rate, ten packets at least | so that LATENCY_HIGH can be exceeded. Early drops begin with a third of it: 83 ms |
 //! | packet lengths may be rounded to one of nine (App. A.3) | they are not | the RFC says "can" |
 //! | INTERVAL, A, B, MAX_BURST are constants | parameters | a laboratory may try others |

@@ -28,7 +28,7 @@
 //!
 //! `state` shows how many flows are known and how many of them are throttled. Memory is bounded by what is queued and by 131,072
 //! flows that are remembered without packets. There is no paper: the reference is the kernel. This agrees packet for packet
-//! with a model of the kernel's rules, throttled flows and their times included (`tests/fq_linux.rs`).
+//! with a model of the kernel's rules, throttled flows and their times included (`crates/aqm/tests/fq_linux.rs`).
 //!
 #![doc = include_str!("fq_linux.md")]
 

@@ -23,7 +23,7 @@
 //! equal steps. Three queues with `max_p` = 0.02 and `last_max_p` = 0.06 are the three drop precedences of iproute2's example for
 //! assured forwarding (RFC 2597); two queues in `grio` are RIO. `state` shows each queue's average, `avg_0` and so on, in what the
 //! thresholds count. There is no paper: the reference is the kernel. In bytes, with its values, this agrees packet for packet
-//! with a model of its rules (`tests/gred_linux.rs`).
+//! with a model of its rules (`crates/aqm/tests/gred_linux.rs`).
 //!
 #![doc = include_str!("gred.md")]
 

@@ -125,7 +125,7 @@ impl<P: Packet> Ring<P> {
         }
     }
 
-    /// Skips holes at the head, and closes all when more than half of the slots, and 8 more, are holes.
+    /// Skips holes at the head, and closes all when they exceed half of the slots by more than 8.
     #[inline]
     pub fn compact(&mut self) {
         self.skip_holes();

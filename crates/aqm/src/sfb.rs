@@ -18,8 +18,8 @@
 //!     counted in it too
 //! ```
 //!
-//! Memory is fixed: two filters of `levels` times `bins`, and the packets with two hashes each. `tests/sfb_linux.rs` compares
-//! it packet for packet with a model of the kernel's code.
+//! Memory is fixed: two filters of `levels` times `bins`, and the packets with two hashes each.
+//! `crates/aqm/tests/sfb_linux.rs` compares it packet for packet with a model of the kernel's code.
 //!
 #![doc = include_str!("sfb.md")]
 

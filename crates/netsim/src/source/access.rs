@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | RED 1993: each connection has a delay of its own | `rtts` lists round trips, taken in turn by the flows of a group | a figure's delays are written down as they are |
 //! | DCN 2004: a least delay for each flow, uniform on the whole milliseconds from 10 to 150 | `rtt` and `rtt_max`, to the nanosecond | steps of a millisecond were dummynet's; if the delays are meant for one direction, write twice the numbers |
-//! | ns-2, tmix: a delay box gives each connection a delay | the flow's access link takes what the links of its path leave of the round trip, half of it each way | whatever else the path has, the round trip is what was asked for |
+//! | ns-2, tmix: a delay box gives each connection a delay | the flow's access link adds the part of the round trip that the links of its path do not make up, half of it each way | whatever else the path has, the round trip is what was asked for |
 
 use sluicegate_base::{About, Declared, Range, Rate, Span, Stream, params};
 

@@ -10,7 +10,7 @@
 //! | HTTP 1.0 and 1.1 | for each server that a user turns to, either a connection for each object or, with probability `persistent`, connections that stay; requests are not pipelined | browsers of that time did not pipeline |
 //! | browsers fetch embedded objects in parallel | up to `parallel` connections at once, or `persistent_parallel` that stay; the top-level object comes first, alone | what browsers of that time did, four and two |
 //! | servers close idle connections | a user closes one after the page if the next page is on another server, or comes later than `keep_alive` | the think time is known beforehand; only the time of the exchange of FINs differs |
-//! | each flow has a least delay of its own | drawn anew whenever a user turns to another server, for all connections there; what the links' own delays leave of it is added before the first link, half in each direction | dummynet delayed what machines sent |
+//! | each flow has a least delay of its own | drawn anew whenever a user turns to another server, for all connections there; the part of it that the links' own delays do not make up is added before the first link, half in each direction | dummynet delayed what machines sent |
 //! | users start together, and 20 minutes are left out | each is found thinking, as at a random moment: what is left of a think time follows from its distribution | the load is right from the first seconds |
 //! | servers take time to answer | none | response times are to show the network |
 //! | response time: from the request until the last byte of the response | from when the browser turns to the connection, so the opening counts for the first request on it | what a user waits for |
