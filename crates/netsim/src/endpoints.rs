@@ -1,5 +1,5 @@
-//! The ends of flows: connections and sources by the clock, which drive the network below them. What applications do with the
-//! connections that come and go is the workloads' affair.
+//! The ends of flows: connections, and sources that send by the clock. They drive the network below them. What applications do
+//! with the connections that come and go is the workloads' affair.
 
 mod delivery;
 pub mod flow;

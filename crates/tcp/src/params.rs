@@ -14,7 +14,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
+//! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; if the SYN-ACK is lost, the opener repeats its SYN | what an exchange costs is the same |
 //! | 4.3BSD, FreeBSD 4, `tcp_input.c`: the acknowledgement of the SYN-ACK opens the passive end's window by one segment | it does not | RFC 5681, Sec. 3.1: it must not; `initial_window` is the window of both ends |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time, first the SYN or SYN-ACK unless it was repeated (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
 //! | RFC 3168, Sec. 6.1.2: the threshold should not fall twice in a round trip, unless something sent again is lost | a timeout after a mark lowers it unless the data marked is still under way | that data stands for the round trip |

@@ -201,7 +201,7 @@ WRITERS: dict[str, Callable[[Pipe, Values], str]] = {
     "fq_codel": fq_codel,
     "fq_pie": fq_pie,
 }
-"""Adds the lines of one discipline; gives what a rule leads traffic into."""
+"""Each adds the lines of its discipline, and returns where the `ipfw` rule leads the traffic, such as `pipe 1`."""
 
 
 def deployable(name: str) -> bool:

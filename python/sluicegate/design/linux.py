@@ -27,7 +27,7 @@ from ..theory.red import largest_w_q
 MOST_BYTES = 2**32 - 1
 """tc reads sizes, and the rate in bytes per second, into 32 bits."""
 MOST_P = 0.999999999
-"""The highest probability that tc is told: of 1 it makes 2³², which is 0 in its 32 bits."""
+"""The highest probability that tc is told: tc turns 1 into 2³², which is 0 in its 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)

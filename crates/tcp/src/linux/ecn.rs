@@ -10,7 +10,7 @@
 //! | RFC 8257, Sec. 3.2: a change of marks is acknowledged at once | the same | Linux, tcp_dctcp.h |
 //! | RFC 9768: counters begin at 5 and 1, and are agreed on by the opening | both ends are known to have them; counters begin at 0 | what is counted is the same |
 //! | RFC 9768, Sec. 3.2.2.5.1: an acknowledgement goes at once when marks begin, and when it has two marks to report | at once when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
-//! | RFC 9768, Sec. 3.2.3: an option with three counters | one with two, of which that of marked bytes counts; the payload makes room for it (tcp_current_mss) | no other is looked at |
+//! | RFC 9768, Sec. 3.2.3: an option with three counters | one with two, for which the payload makes room (tcp_current_mss) | the sender reads only the counter of marked bytes |
 
 use crate::host::Host;
 use crate::params::Algorithm;

@@ -5,9 +5,9 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 5681, Sec. 4.2: an acknowledgement for every second full segment | one by one for the first packets of a connection, after a long pause, and after what came twice, up to 16 | Linux's quick acknowledgements |
+//! | RFC 5681, Sec. 4.2: an acknowledgement for every second full segment | one by one, up to 16, at the start of a connection, after a long pause, and after a segment that came twice | Linux's quick acknowledgements |
 //! | Sec. 4.2: at most 500 ms of wait | 40 ms, and up to 200 ms where packets come slowly | Linux's ATO |
-//! | Sec. 4.2: every one out of order at once | the first three; later ones wait for 1/20 of a round trip, at most 1 ms | Linux, tcp_comp_sack_delay_ns, tcp_comp_sack_nr |
+//! | Sec. 4.2: every segment out of order is acknowledged at once | the first three are; later ones wait for 1/20 of a round trip, at most 1 ms | Linux, tcp_comp_sack_delay_ns, tcp_comp_sack_nr |
 //! | RFC 2883: data that came twice is reported in the acknowledgement that it causes | the same | |
 //! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | if its timestamp is older by more than 1 ms; not if the segment only repeats the last acknowledgement and is older by at most 1.2 timeouts. A dropped segment without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers segments without data once in 500 ms |
 //! | Linux, tcp_measure_rcv_mss: two segments of the same smaller length set the length of full ones (last_seg_size) | they do not | a stream here has full segments, and a rest at the end of a write |

@@ -26,10 +26,10 @@ from .schemes import (
 )
 
 REST = (DROP_TAIL, AFD, AFD_ECN, RIO_PS, RIO_PS_ECN)
-"""What DCN and PI with ECN come before."""
+"""The schemes that DCN and PI with ECN are to outperform."""
 
 WITHOUT_ECN = (DROP_TAIL, AFD, RIO_PS)
-"""What PI without ECN comes before: schemes without ECN, as it is."""
+"""The schemes that PI without ECN is to outperform: only schemes without ECN."""
 
 SUPERIOR = "clear performance superiority for DCN and PI with ECN"
 CARRIED = (

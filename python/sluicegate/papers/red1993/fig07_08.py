@@ -1,8 +1,8 @@
 """Secs. VI and VII, Figs. 7 and 8: the average after a burst, and how far apart marks are.
 
 Fig. 8 marks packets with a constant probability. Here the discipline itself does, in the simulator: a source that
-offers twice the link's rate keeps a queue of `LIMIT` packets full, so that the average stands still between the
-thresholds, and with it p_b. What RED would queue is then dropped by the full buffer, what it marks is dropped early.
+offers twice the link's rate keeps a queue of `LIMIT` packets full. So the average, between the thresholds, is constant,
+and p_b too. A mark is an early drop here. The other arrivals are queued, or dropped if the buffer is full.
 
 The laws of the gaps are told apart at p_b = 0.1, where the longest gap is 9 under one and 10 under another. The average
 is between `LIMIT` − 4 and `LIMIT`. At the lower end p_b is exactly 0.1, so that no gap is longer than the law's
@@ -104,10 +104,10 @@ def fig7() -> Iterator[Check]:
 ARRIVALS = 5000
 LIMIT = 2000
 SETTLED_S = 0.9
-"""From when on the average stands still: the queue is full after 0.4 s, or 0.6 s where a fifth is marked."""
+"""The time after which the average is constant: the queue is full after 0.4 s, or 0.6 s where a fifth is marked."""
 
 LUCK = 0.001
-"""A test of a law rejects it when what was seen would be as unlikely as this, were the law true."""
+"""A law is rejected if the probability that its gaps fit as badly as the observed ones, or worse, is below this."""
 
 # An average of LIMIT − 4 is half way between the thresholds.
 FULL = f"""
@@ -315,7 +315,7 @@ entering = Study(
 
 @figure(8, "Two methods of marking", source="Sec. VII, Fig. 8", chart=marks_and_gaps, marks=marks, entering=entering)
 def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
-    """A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked by the
+    """A queue that is kept full, so that RED's average and p_b are constant: 5,000 arrivals, marked by the
     discipline itself. Above: a dot for each marked packet, seed {seed}. Below: the distribution of the gaps of all
     seeds, and the laws. Further runs with p_b = 0.1 and some 500 gaps each tell the laws apart. Runs with bursts test
     how Fig. 17 treats the first packet that finds the average between the thresholds."""

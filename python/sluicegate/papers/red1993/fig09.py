@@ -96,7 +96,7 @@ def unlike(data_arrived: float, data_dropped: float, acks_arrived: float, acks_d
 
 @plot.drawing
 def queues_and_packets(heavy: Runs, **others: object) -> Drawing:
-    """Two queues with averages and drops, and the packet numbers of all connections with theirs, in one run."""
+    """One run: both queues with averages and drops; below them the packet numbers of all connections, with drops."""
     run = heavy.rows("packets")
     figure, (*above, bottom) = tall((2.2, 2.2, 4.6))
     for axes, (gateway, link, *_) in zip(above, GATEWAYS, strict=True):

@@ -11,7 +11,7 @@
 //! | BaseRTT is the shortest round trip | or that of a round with a single segment, even if longer |
 //! | slow start doubles in every other round trip | and ends for γ only after a round in which it doubled |
 //! | the window grows by 1/cwnd for each acknowledgement | not while it is more than two segments ahead of what is under way |
-//! | a timeout closes the window to one segment | to two; what the last round decided goes on |
+//! | a timeout closes the window to one segment | to two; the growth for each acknowledgement stays as the last round decided |
 //! | nothing on marks | a mark halves window and threshold; ns-2's Vegas never sends ECN-capable packets, ours does so with `ecn` |
 
 use super::{VegasParams, whole};
