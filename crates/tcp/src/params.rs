@@ -10,7 +10,7 @@
 //! | RFC 9293: TIME-WAIT and half-closed states | a host that has nothing to send closes as soon as it has received the other's FIN | nothing reuses ports here |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
-//! What Linux's hosts do otherwise than Linux is said beside each of their parts (`crates/tcp/src/linux`). The papers' hosts:
+//! Where the simulated Linux hosts differ from Linux, the comments on their parts say so (`crates/tcp/src/linux`). The papers' hosts:
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|

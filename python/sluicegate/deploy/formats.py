@@ -31,7 +31,7 @@ class Section:
     keys: Mapping[str, str]
     words: Mapping[str, tuple[str, str] | None]
     newer: Mapping[str, int] | None = None
-    """Keys that not all networkds have, and the version of systemd from which on they do."""
+    """Keys that older networkds lack, and the version of systemd that introduced each."""
 
 
 ECN: dict[str, tuple[str, str] | None] = {"ecn": ("ECN", "yes"), "noecn": ("ECN", "no")}
@@ -65,7 +65,7 @@ NETWORKD = {
     "bfifo": Section("BFIFO", {"limit": "LimitBytes"}, {}),
     "htb": Section("HierarchyTokenBucket", {"default": "DefaultClass"}, {}),
 }  # fmt: skip
-"""The disciplines of which networkd knows all that matters."""
+"""The disciplines that networkd can set up with all parameters that matter."""
 
 HTB_CLASS = Section(
     "HierarchyTokenBucketClass",

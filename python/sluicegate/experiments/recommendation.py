@@ -172,9 +172,8 @@ class Recommendation(ResultObject):
         """The first deployable discipline of rank 1, if with the chosen margin all deployable disciplines of rank 1
         leave the queue in the modem; otherwise None.
 
-        If `recommend` searched for a margin and found none, another rule holds. If the search ran with a deployable
-        discipline of rank 1, the result is None. If it ran with another discipline, the result is the first deployable
-        discipline of rank 1."""
+        If `recommend` searched for a margin and found none, the result depends on the discipline of the search: None if
+        that is a deployable one of rank 1, otherwise the first deployable discipline of rank 1."""
         known = [label for label in self.best() if self.deployable(label)]
         margin = None if self.line is None else self.line.margin
         if margin is not None and not margin.found:

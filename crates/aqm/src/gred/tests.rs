@@ -1,4 +1,4 @@
-//! The kernel's rules by hand, where W = 1/2: a burst of 2 with min_th = 2.
+//! The kernel's rules by hand, with W = 1/2, which follows from a burst of 2 and min_th = 2.
 
 use super::*;
 use crate::harness::{Harness, TestPacket};

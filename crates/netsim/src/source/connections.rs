@@ -6,7 +6,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | DCN 2004, Sec. 4.1: vectors of an Internet2 link | a file of them, or connections drawn from distributions, which are keys with defaults chosen here | the measured ones are data of others |
-//! | tmix: the initiator opens the connection | and what the acceptor sends crosses `path`; what the initiator sends comes the other way | so responses go the same way as those of web users |
+//! | tmix: the initiator opens the connection | the same; what the acceptor sends crosses `path`, and what the initiator sends comes the other way | so responses go the same way as those of web users |
 //! | ns-2, Tmix_DelayBox: each packet is lost with the probability that its direction has (`l`: initiator to acceptor, acceptor to initiator), wherever the box stands; `set-lossless` turns that off | the same, on the connection's own path, before the packet reaches the shared links; `lossless` turns it off | measured losses may hold those of the link that is studied: then they would count twice |
 //! | tmix: windows and round trips of each connection | replayed where the vector has them, otherwise the group's; a round trip shorter than the links' delays is replaced by these delays | the file is what was measured |
 //! | tmix: a unit is sent a given time after the unit before it was sent | that time after the first transmission of the last byte of the unit before it | the times were taken from packets |

@@ -233,7 +233,7 @@ def misprinted_marks(p: float, arrivals: int) -> float:
 
 @plot.drawing
 def marks_and_gaps(marks: Runs, **_: object) -> Drawing:
-    """A dot for each marked packet, a line for each method, in one run; below the gaps' distributions and the laws."""
+    """A dot for each marked packet, a line for each method, in one run. Below: the gaps' distributions and the laws."""
     data = marks.rows("marks").select("way", "seed", packet="place")
     figure = Drawn(figsize=(9.6, 5.2), layout="constrained")
     top, bottom = figure.subplots(2, 1, height_ratios=[1, 2.4])
