@@ -38,6 +38,7 @@ def run(ends: Any, queue: object, control: str = "cubic", seed: int = 1) -> tupl
     return done, made[-1][1].delivered
 
 
+@pytest.mark.full
 def test_a_download_shares_with_cubic(ends: Any) -> None:
     for queue in (sg.Cake(), sg.Codel()):
         done, delivered = run(ends, queue)

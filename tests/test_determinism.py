@@ -91,6 +91,7 @@ def test_watching_a_run_does_not_change_it() -> None:
     assert all(plain.table(name).equals(watched.table(name), null_equal=True) for name in plain.tables)
 
 
+@pytest.mark.full
 def test_files_are_equal_between_processes(process: Program, small: Path, tmp_path: Path) -> None:
     for name, tunables in (("a", {}), ("b", {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA"})):
         assert process("run", small, "-o", name, env=tunables).returncode == 0

@@ -88,11 +88,14 @@ program.load()()
 @pytest.mark.parametrize(
     "sets",
     [
-        ["flows.0.count=10", "flows.0.window=1000000", "flows.0.initial_window=1e6"],
-        ["flows.0.count=200000", "run.series=false"],
-        ["flows.0.count=20000", "run.sample=10 s"],
+        pytest.param(
+            ["flows.0.count=10", "flows.0.window=1000000", "flows.0.initial_window=1e6"],
+            id="large windows",
+            marks=pytest.mark.full,
+        ),
+        pytest.param(["flows.0.count=200000", "run.series=false"], id="many flows", marks=pytest.mark.full),
+        pytest.param(["flows.0.count=20000", "run.sample=10 s"], id="many flows sampled"),
     ],
-    ids=["large windows", "many flows", "many flows sampled"],
 )
 def test_an_interrupt_is_heard_whatever_the_scenario_does(tmp_path: Path, sets: list[str]) -> None:
     words = [word for text in [*sets, "run.duration=20000 s"] for word in ("--set", text)]

@@ -348,6 +348,7 @@ def test_cake_heeds_the_mark_of_a_call() -> None:
     assert plain.comparison.mean(plain.best()[0], "calls up_loss_ratio")["mean"] > 0.1
 
 
+@pytest.mark.full
 def test_where_the_best_asks_for_other_rates_all_are_ranked_with_these(tmp_path: Path) -> None:
     """Under CoDel no rate holds, but under SFQ, which is best here."""
     text = sg.access_line(down="100 Mbit/s", up="20 Mbit/s", users=12, calls=1, uploads=8)
