@@ -9,8 +9,8 @@ Every pattern is recorded three times; the recording is kept whose sequence of d
 of these the quickest. Sender, receiver and link have real-time priority (SCHED_FIFO), so that what else the machine
 does delays them little.
 
-Writes tests/linux_traces/ALGORITHM.txt; `cargo test -p sluicegate-tcp --test all linux_traces` compares our hosts with it.
-`exchange` has other patterns, of requests and replies between hosts with CUBIC. For each pattern a line
+Writes tests/linux_traces/ALGORITHM.txt; `cargo test -p sluicegate-tcp --test all linux_traces` compares our hosts
+with it. `exchange` has other patterns, of requests and replies between hosts with CUBIC. For each pattern a line
 
     pattern NAME segments=N rate=BITS/S delay=US ecn=0|1 gso=0|1 phase=US data=FATES acks=FATES same=N/3
     pattern NAME segments=N … exchange=REQUEST,REPLY,THINK,PAUSE
