@@ -227,7 +227,7 @@ def test_what_networkd_has_no_key_for_is_said() -> None:
     assert "# wan0: networkd has no key for: mpu 64\n" in said
     text = formats.networkd(linux.lines(home(**{"queue.rtt": "30 ms"}), "eth0", "reverse"))
     assert "\nRTTSec=30ms\n" in text
-    assert "# eth0: not every networkd has RTTSec (systemd 253)\n" in text
+    assert "# eth0: not every networkd has RTTSec (since systemd 253)\n" in text
 
 
 def test_a_module_of_nixos_has_the_same_keys() -> None:

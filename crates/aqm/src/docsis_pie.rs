@@ -63,8 +63,9 @@ discipline! {
         /// Length of a burst that has no further drops after the first one.
         max_burst: Span = default(Span::from_millis(142)), range(Range::from(0.0)),
             source("RFC 8034, App. A.1.2: MAX_BURST");
-        /// Largest length of the queue, without the packet in transmission. Below a third of it nothing is dropped
-        /// early, unless the queue was in use within the last second.
+        /// Largest length of the queue, without the packet in transmission. Early drops begin when the queue reaches a
+        /// third of it. They end after more than a second with p = 0 and delays below half the target, until the queue
+        /// reaches a third again.
         limit: Size = derived("250 ms at the link's rate, at least ten of its typical packets",
             |link| Size::Bytes((link.rate.0 / 32).max(10 * link.packet.max(1)))),
             unit("packets"), range(Range::from(1.0)), source("Sluicegate; RFC 8034, App. A.1.1: BUFFER_SIZE");

@@ -60,8 +60,8 @@ discipline! {
         /// Packets that every flow may have in the queue without random drops.
         min_q: u64 = default(2), unit("packets"), range(Range::from(0.0)),
             source("Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large");
-        /// Mark ECN-capable packets where RED would drop them at random. Above max_th nothing is random, so nothing is
-        /// marked.
+        /// Mark ECN-capable packets where RED would drop them at random. From max_th on nothing is random, so nothing is
+        /// marked: a flow with two packets in the queue loses its arrivals.
         ecn: bool = default(false), source("RFC 3168, Sec. 5; not in Lin & Morris 1997");
     }
     rules {

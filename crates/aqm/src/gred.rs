@@ -21,8 +21,8 @@
 //! A packet is of the virtual queue that its class names: the first is queue 0. What is declared for the first queue holds for
 //! all, unless the last one has values of its own (`last_min_th`, `last_max_th`, `last_max_p`): those between have values in
 //! equal steps. Three queues with `max_p` = 0.02 and `last_max_p` = 0.06 are the three drop precedences of iproute2's example for
-//! assured forwarding (RFC 2597); two queues in `grio` are RIO. `state` shows each queue's average, `avg_0` and so on, in what the
-//! thresholds count. There is no paper: the reference is the kernel. In bytes, with its values, this agrees packet for packet
+//! assured forwarding (RFC 2597); two queues in `grio` are RIO. `state` shows each queue's average, `avg_0` and so on, in the
+//! thresholds' unit. There is no paper: the reference is the kernel. In bytes, with its values, this agrees packet for packet
 //! with a model of its rules (`crates/aqm/tests/gred_linux.rs`).
 //!
 #![doc = include_str!("gred.md")]

@@ -18,7 +18,7 @@
 //! | 4.3BSD, FreeBSD 4, `tcp_input.c`: the acknowledgement of the SYN-ACK opens the passive end's window by one segment | it does not | RFC 5681, Sec. 3.1: it must not; `initial_window` is the window of both ends |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time, first the SYN or SYN-ACK unless it was repeated (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
 //! | RFC 3168, Sec. 6.1.2: the threshold should not fall twice in a round trip, unless something sent again is lost | a timeout after a mark lowers it unless the data marked is still under way | that data stands for the round trip |
-//! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
+//! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each flow has its own host |
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |

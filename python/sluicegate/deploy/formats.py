@@ -135,7 +135,7 @@ def sections(done: Deployment) -> tuple[dict[str, list[tuple[str, dict[str, str]
                 number = len(words) > 1 and (value[0].isdigit() or word == "linklayer")
                 left.append(f"{word} {value}" if number else word)
                 words = words[2 if number else 1 :]
-        newer = [f"{key} (systemd {since})" for key, since in (section.newer or {}).items() if key in keys]
+        newer = [f"{key} (since systemd {since})" for key, since in (section.newer or {}).items() if key in keys]
         remarks += [f"{line.dev}: networkd has no key for: {', '.join(left)}"] if left else []
         remarks += [f"{line.dev}: not every networkd has {', '.join(newer)}"] if newer else []
         found.setdefault(line.dev, []).append((section.name, keys))

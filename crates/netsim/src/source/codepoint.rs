@@ -1,4 +1,4 @@
-//! What a source that hears nothing says of ECN in its packets.
+//! What the packets of a source without feedback say of ECN.
 
 use sluicegate_base::{Ecn, choices, params};
 
