@@ -104,7 +104,7 @@ class Red(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
             Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
@@ -174,7 +174,7 @@ class PenaltyBox(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
             Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
@@ -360,7 +360,7 @@ class Choke(Declared, role="queue"):
             RED 1993, Sec. VI; not stated by CHOKe 1999)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 30; above 0; CHOKe
             1999, Sec. 4)
-        max_th: Average from which every arrival is dropped or marked. (packets; default: 60; above 0; CHOKe 1999,
+        max_th: Average from which RED drops or marks every arrival. (packets; default: 60; above 0; CHOKe 1999,
             Sec. 4)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3; not stated by CHOKe 1999)
@@ -1052,10 +1052,10 @@ class DocsisPie(Declared, role="queue"):
         beta: Gain of the delay's change, per second. (Hz; default: 2.5; at least 0 Hz; RFC 8034, App. A.1.2: B)
         max_burst: Length of a burst that has no further drops after the first one. (default: 142 ms; at least 0
             s; RFC 8034, App. A.1.2: MAX_BURST)
-        limit: Largest length of the queue, without the packet in transmission. Below a third of it nothing is
-            dropped early, unless the queue was in use within the last second. (packets; default: 250 ms at the
-            link's rate, at least ten of its typical packets; at least 1; Sluicegate; RFC 8034, App. A.1.1:
-            BUFFER_SIZE)
+        limit: Largest length of the queue, without the packet in transmission. Early drops begin when the queue
+            reaches a third of it. They end after more than a second with p = 0 and delays below half the target,
+            until the queue reaches a third again. (packets; default: 250 ms at the link's rate, at least ten of
+            its typical packets; at least 1; Sluicegate; RFC 8034, App. A.1.1: BUFFER_SIZE)
         bandwidth: The rate at which the queue is served. (default: the link's rate; above 0 bit/s; RFC 8034, App.
             A.1.1: MSR)
     """
@@ -1090,8 +1090,8 @@ class Fred(Declared, role="queue"):
         min_th: Average below which no packet is dropped or marked early. (packets; default: what the link sends
             in 100 ms, at least 5 and at most 75 packets; above 0; Lin & Morris 1997, as remembered: the lesser of
             a quarter of the buffer and a round trip's packets)
-        max_th: Average from which every arrival is dropped or marked. (packets; default: twice the default
-            min_th; above 0; Lin & Morris 1997, as remembered: twice min_th)
+        max_th: Average from which RED drops or marks every arrival. (packets; default: twice the default min_th;
+            above 0; Lin & Morris 1997, as remembered: twice min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
             Morris 1997, as remembered; RED 1993, Fig. 3)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -1100,8 +1100,9 @@ class Fred(Declared, role="queue"):
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
         min_q: Packets that every flow may have in the queue without random drops. (packets; default: 2; at least
             0 packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
-        ecn: Mark ECN-capable packets where RED would drop them at random. Above max_th nothing is random, so
-            nothing is marked. (default: false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
+        ecn: Mark ECN-capable packets where RED would drop them at random. From max_th on nothing is random, so
+            nothing is marked: a flow with two packets in the queue loses its arrivals. (default: false; RFC 3168,
+            Sec. 5; not in Lin & Morris 1997)
     """
 
     name: ClassVar[str] = "fred"
@@ -1235,7 +1236,7 @@ class RedPd(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
             Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
