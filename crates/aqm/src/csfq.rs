@@ -1,8 +1,8 @@
 //! # CSFQ
 //!
 //! Core-stateless fair queueing. The edge of a network estimates the rate of each flow and writes it on its packets; the
-//! core drops a packet with the probability by which its flow exceeds the fair rate, which it estimates from the whole of
-//! the traffic. Only the edge knows flows.
+//! core drops a packet with a probability equal to the share of its flow's rate that exceeds the fair rate. It estimates
+//! the fair rate from the whole of the traffic. Only the edge knows flows.
 //!
 //! ```text
 //! edge, for each arrival of l bits, T after the flow's last:                  (Stoica, Shenker & Zhang 1998, as remembered)

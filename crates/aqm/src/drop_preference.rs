@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with reason `forced` | the text names no size, nor whether arrivals or waiting packets are dropped; the arrival is the packet at hand |
 //! | nothing on a full queue | the optional packet nearest to the tail makes room, with reason `tail`; if there is none, the arrival is dropped | "dropped first" holds there too. The last one has waited least |
-//! | nothing on an essential packet that is longer than all optional ones together, with a limit in bytes | it is refused, and none is dropped for it, if dropping all of them would not make room | no drop without a gain |
+//! | nothing on an essential packet that is longer than all optional ones together, with a limit in bytes | if dropping all optional packets would not make room, the arrival is dropped, and no queued packet with it | no drop without a gain |
 //! | packets are essential or optional | priority 0 or any other | one bit is all that the rule needs |
 
 use crate::prelude::*;

@@ -2,8 +2,8 @@
 //!
 //! Two queues with one controller. Packets of scalable senders (ECT(1), L4S) wait in a queue of their own, which is served
 //! first and marks from a wait of about a millisecond on; all others wait in the classic queue, which PI2 holds at
-//! `target`. The two are coupled: what the controller finds is squared for the classic queue and multiplied by k for the
-//! other, so that a flow gets about the same rate in either.
+//! `target`. The two are coupled: the controller's probability p' is squared for the classic queue and multiplied by k for
+//! the other, so that a flow gets about the same rate in either.
 //!
 //! ```text
 //! for each arrival:  both queues together have no room for it?  drop it                 (RFC 9332, App. A.1, Fig. 3)

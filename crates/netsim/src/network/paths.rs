@@ -1,4 +1,4 @@
-//! The paths of all flows: how a packet gets from one place to the next where something must happen in the order of time.
+//! The paths of all flows. They take a packet to the next place where something must happen in the order of time.
 
 use crate::engine::PacketEvent;
 use crate::network::Observer;

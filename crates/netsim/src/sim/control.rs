@@ -1,6 +1,6 @@
-//! A run that is driven: it stops at any time, is looked at, is changed, and goes on.
+//! A run under its caller's control: the caller can stop it at any time, look at it, change it and let it go on.
 //!
-//! Where it stops changes nothing: what has happened by a time is the same whether one call led there or many. A change
+//! Stopping changes no result: what has happened by a time is the same whether one call led there or many. A change
 //! comes after everything else that happens at its time, so that the same changes at the same times give the same run.
 
 use super::Sim;
