@@ -137,7 +137,10 @@ def test_parameters_of_ones_own_are_moved_as_its_signature_has_them(own: Path, m
     assert all(half["queueing_delay_ns"] < 0.6 * plain["queueing_delay_ns"])
     assert done.summary["disciplines"][0]["not_moved"] == ["spare", "law", "loud"]
     page_ = done.html()
-    left = "Not moved, because they are not numbers, or accept neither half nor twice their default: spare, law, loud."
+    left = (
+        "Not moved, because they are not numbers, are 0 or not set, or accept neither half nor twice their value: "
+        "spare, law, loud."
+    )
     assert left in page_
     assert "measured only at a round trip of 30 ms" in page_, "of a flood"
 

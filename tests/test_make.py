@@ -72,7 +72,7 @@ def test_a_build_that_fails_is_done_again(tree: Path) -> None:
     assert not to_build(tree)
 
 
-@pytest.mark.parametrize("crate", ["aqm", "lab", "port"])
+@pytest.mark.parametrize("crate", ["aqm", "lab", "netsim", "port", "tcp"])
 def test_every_file_of_tests_is_part_of_a_program(crate: str) -> None:
     """Where one program has the tests of a crate, a file that it does not name would never be compiled."""
     folder = ROOT / "crates" / crate

@@ -55,7 +55,7 @@ def test_a_discipline_is_added_in_rust_as_the_manual_says(checkout: Path, monkey
     assert "| [`drop_front`](#drop_front) | `sluicegate.DropFront` | Drop Front |" in page
 
 
-# The commands of each take more than five seconds of a processor, of a minute and more together.
+# The commands of each page take more than five seconds of a processor, together more than a minute.
 LONG = (
     *("own-link", "home-line", "choosing-red", "theory-choke", "sweeps", "evaluate", "evaluate-congestion-control"),
     "learn",

@@ -104,8 +104,8 @@ class Red(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
-            Fig. 3: 3 times min_th)
+        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
+            (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -174,8 +174,8 @@ class PenaltyBox(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
-            Fig. 3: 3 times min_th)
+        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
+            (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -360,8 +360,8 @@ class Choke(Declared, role="queue"):
             RED 1993, Sec. VI; not stated by CHOKe 1999)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 30; above 0; CHOKe
             1999, Sec. 4)
-        max_th: Average from which RED drops or marks every arrival. (packets; default: 60; above 0; CHOKe 1999,
-            Sec. 4)
+        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
+            (packets; default: 60; above 0; CHOKe 1999, Sec. 4)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3; not stated by CHOKe 1999)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -372,7 +372,7 @@ class Choke(Declared, role="queue"):
             not in CHOKe 1999)
         above_max_th: What happens to ECN-capable packets while the average is at max_th or above, if the action
             is mark. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
-        candidates: Packets drawn from the queue for each arrival; with draw = geometric, at most so many. The
+        candidates: Packets drawn from the queue for each arrival; with draw = geometric, at most this many. The
             paper's "drop m" draws m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999,
             Sec. 3; several: Sec. 5)
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or
@@ -1090,8 +1090,8 @@ class Fred(Declared, role="queue"):
         min_th: Average below which no packet is dropped or marked early. (packets; default: what the link sends
             in 100 ms, at least 5 and at most 75 packets; above 0; Lin & Morris 1997, as remembered: the lesser of
             a quarter of the buffer and a round trip's packets)
-        max_th: Average from which RED drops or marks every arrival. (packets; default: twice the default min_th;
-            above 0; Lin & Morris 1997, as remembered: twice min_th)
+        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
+            (packets; default: twice the default min_th; above 0; Lin & Morris 1997, as remembered: twice min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
             Morris 1997, as remembered; RED 1993, Fig. 3)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -1100,9 +1100,9 @@ class Fred(Declared, role="queue"):
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
         min_q: Packets that every flow may have in the queue without random drops. (packets; default: 2; at least
             0 packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
-        ecn: Mark ECN-capable packets where RED would drop them at random. From max_th on nothing is random, so
-            nothing is marked: a flow with two packets in the queue loses its arrivals. (default: false; RFC 3168,
-            Sec. 5; not in Lin & Morris 1997)
+        ecn: Mark ECN-capable packets where RED would drop them at random. At and above max_th nothing is random,
+            so nothing is marked: a flow with two or more packets in the queue loses its arrivals. (default:
+            false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
     """
 
     name: ClassVar[str] = "fred"
@@ -1236,8 +1236,8 @@ class RedPd(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
-            Fig. 3: 3 times min_th)
+        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
+            (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -1295,8 +1295,8 @@ class Csfq(Declared, role="queue"):
     """CSFQ
 
     Core-stateless fair queueing. The edge of a network estimates the rate of each flow and writes it on its packets;
-    the core drops a packet with the probability by which its flow exceeds the fair rate, which it estimates from the
-    whole of the traffic. Only the edge knows flows.
+    the core drops a packet with a probability equal to the share of its flow's rate that exceeds the fair rate. It
+    estimates the fair rate from the whole of the traffic. Only the edge knows flows.
 
     Source: Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1
 
@@ -1608,8 +1608,8 @@ class DualPi2(Declared, role="queue"):
 
     Two queues with one controller. Packets of scalable senders (ECT(1), L4S) wait in a queue of their own, which is
     served first and marks from a wait of about a millisecond on; all others wait in the classic queue, which PI2
-    holds at `target`. The two are coupled: what the controller finds is squared for the classic queue and multiplied
-    by k for the other, so that a flow gets about the same rate in either.
+    holds at `target`. The two are coupled: the controller's probability p' is squared for the classic queue and
+    multiplied by k for the other, so that a flow gets about the same rate in either.
 
     Source: De Schepper, Briscoe & White 2023, RFC 9332; Linux, net/sched/sch_dualpi2.c
 
@@ -2069,14 +2069,14 @@ class Hosts(Flows):
             programs of one machine, whose timers expire at the same ticks. (default: for each host a time of its
             own within a tick; at least 0 and at most 4 s; Linux: one jiffies for all connections of a machine)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements (the papers'
-            hosts). (default: as the profile says; profile linux has none; RFC 3042)
+            hosts). (default: as the profile says; it does not exist with profile linux; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
             (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway
-            (the papers' hosts). (default: as the profile says; profile linux has none and ignores quenches (RFC
-            6633); 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+            (the papers' hosts). (default: as the profile says; it does not exist with profile linux, which
+            ignores quenches (RFC 6633); 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         send_jitter: Each data packet takes a time to prepare, uniform between zero and this, one after another;
             with `ns2_rules` it is one time for all packets that the window releases, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
@@ -2088,11 +2088,11 @@ class Hosts(Flows):
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
             tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; a table in
-            crates/tcp/src/params.rs lists where. Linux's hosts never do. (default: as the profile says; profile
-            linux has none; ns-2, tcp.cc and tcp-sink.cc)
+            crates/tcp/src/params.rs lists where. Linux's hosts never do. (default: as the profile says; it does
+            not exist with profile linux; ns-2, tcp.cc and tcp-sink.cc)
         vegas_rules: Whose rules the algorithm vegas follows: the paper's or ns-2's. (default: as the profile
-            says; profile linux has none; Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2,
-            tcp-vegas.cc)
+            says; it does not exist with profile linux; Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C;
+            ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2657,15 +2657,16 @@ class Shaper(Declared, role="shaper"):
 
 @dataclass(frozen=True)
 class Reverse(Declared, role="reverse"):
-    """The opposite direction of a dumbbell; values left out are those of the forward direction.
+    """The opposite direction of a dumbbell; most values left out are those of the forward direction.
 
     Attributes:
         rate: Rate of the opposite direction. (default: the mean rate of its own trace, else as forward; above 0
             bit/s; Sluicegate)
         delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
-        buffer: The limit of the opposite direction's queue if its discipline is Drop Tail; other disciplines
-            ignore it. With a shaper it is the limit of the line's own Drop Tail queue. (packets; default: the
-            limit of [queue.drop_tail]; at least 1; Sluicegate)
+        buffer: The limit of the opposite direction's queue if that is the Drop Tail of `[queue]`; other
+            disciplines of `[queue]` ignore it. It cannot stand beside `[network.reverse.queue]`. With a shaper it
+            is the limit of the line's own Drop Tail queue. (packets; default: the limit of [queue.drop_tail]; at
+            least 1; Sluicegate)
         framing: What the link sends around each packet: bytes, such as "38 B", or a name: ethernet (38 B, frames
             of at least 84 B), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm
             (PPPoE on ADSL: 40 B, in ATM cells). Framing takes time on the link, but results do not count its

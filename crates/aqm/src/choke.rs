@@ -64,7 +64,7 @@ discipline! {
             action: Action::Drop, "RFC 3168, Sec. 5; not in CHOKe 1999";
             above_max_th: Action::Drop, "RFC 3168, Sec. 7; CHOKe 1999 knows drops only", tc("")
         ];
-        /// Packets drawn from the queue for each arrival; with draw = geometric, at most so many. The paper's
+        /// Packets drawn from the queue for each arrival; with draw = geometric, at most this many. The paper's
         /// "drop m" draws m − 1.
         candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
             source("CHOKe 1999, Sec. 3; several: Sec. 5");

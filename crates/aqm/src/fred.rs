@@ -28,7 +28,7 @@
 //! | min_th is the lesser of a quarter of the buffer and a round trip's packets, max_th twice that; min_q 2 for small buffers, 4 for large | the same, with round trips of 100 ms, the default `limit` of 300 packets and 5 packets at least; `min_q` 2 | no flow may have more than min_th packets in the queue. With RED 1993's 5 a CUBIC flow alone uses 41 % of 100 Mbit/s at a round trip of 40 ms, and 3 % of 1 Gbit/s; with 75 it uses 99 and 88 % |
 //! | avg is updated at arrivals and departures | at arrivals that are queued and at departures; an arrival after an idle time updates it first | so the filter moves about twice as fast as RED's with the same w_q |
 //! | q counts the packets in the buffer | without the packet in transmission | as `red` here |
-//! | ECN is not known | `ecn` marks only the packets that RED would drop at random: packets of a flow beyond max_q, or with strikes, are dropped | a flow without room in its share must not enter the queue. The average alone drops no packet, so there is no `above_max_th` |
+//! | ECN is not known | `ecn` marks only the packets that RED would drop at random: packets of a flow beyond max_q, or with strikes, are dropped | a packet for which its flow's share has no room must not enter the queue. The average alone drops no packet, so there is no `above_max_th` |
 //! | strikes are kept with the flow's state | the same: they are forgotten when the flow's last packet leaves | the paper's rule |
 //! | nothing on a full buffer | an arrival that is let pass is dropped with reason `tail` | as `red` here |
 
@@ -60,8 +60,8 @@ discipline! {
         /// Packets that every flow may have in the queue without random drops.
         min_q: u64 = default(2), unit("packets"), range(Range::from(0.0)),
             source("Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large");
-        /// Mark ECN-capable packets where RED would drop them at random. From max_th on nothing is random, so nothing is
-        /// marked: a flow with two packets in the queue loses its arrivals.
+        /// Mark ECN-capable packets where RED would drop them at random. At and above max_th nothing is random, so nothing is
+        /// marked: a flow with two or more packets in the queue loses its arrivals.
         ecn: bool = default(false), source("RFC 3168, Sec. 5; not in Lin & Morris 1997");
     }
     rules {

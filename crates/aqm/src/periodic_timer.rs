@@ -2,8 +2,8 @@
 //!
 //! A discipline asks for no more wake-ups ([`Discipline::next_wakeup`] is then `None`) while its state does not change, or
 //! changes by the same amount at each instant. At the next packet [`skip_missed`](PeriodicTimer::skip_missed) skips the instants that it
-//! missed, in one step however many they are. While it is woken it misses none, because each call handles the
-//! instants that are due.
+//! missed, in one step however many they are. While it asks for wake-ups it misses none: it is woken at each
+//! instant, before any other call at that time (see [`Discipline`](crate::Discipline), the order of calls).
 //!
 //! [`Discipline::next_wakeup`]: crate::Discipline::next_wakeup
 

@@ -22,7 +22,7 @@
 //! | flow state expires after 1 s, L_t is adapted every 10 s to a short:long ratio of 3 | the same, when the next packet comes: L_t matters only then | from memory; the paper of 2001 was not at hand |
 //! | what the ratio compares | `balance` = load (default): bytes of In and of Out packets; = flows: flows up to L_t and beyond | DCN 2004 does not say; the second is how the paper of 2001 is remembered |
 //! | how L_t moves | by one packet each time, from `l_t`, between 1 and `l_t_max` | chosen here. With long flows alone L_t rises to `l_t_max`; the `l_t_max` In packets of each flow are then few beside all that it sends |
-//! | In: 0.15 B, 0.35 B, 1/20; Out: 0.15 B, 0.5 B, 1/10; w = 1/512 | the same, as parts of `limit` | from memory: recommended by the inventors of the scheme |
+//! | In: 0.15 B, 0.35 B, 1/20; Out: 0.15 B, 0.5 B, 1/10; w = 1/512 | the same, as parts of `limit` | DCN 2004, Sec. 5, used what the inventors recommend, without printing it; the values are from memory |
 //! | the buffer B | `limit` = 240 packets | DCN 2004 has 240 for Drop Tail, and none for RIO-PS |
 //! | DCN 2004 ran it with ECN | `action` and `above_max_th`, as `rio` here | by the rules of RED |
 

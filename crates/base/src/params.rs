@@ -74,7 +74,8 @@ pub struct Field {
     pub name: &'static str,
     /// What it holds.
     pub kind: Kind,
-    /// The unit of a bare number (`"packets"`, `"1"` for a ratio); empty where the value carries its own.
+    /// The unit of its values (`"packets"`, `"1"` for a ratio), and of a bare number, except that a bare size always counts
+    /// packets; empty where each value carries its own.
     pub unit: &'static str,
     /// What it is when not given.
     pub default: DefaultValue,

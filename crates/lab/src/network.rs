@@ -34,8 +34,9 @@ params! {
             source("Sluicegate");
         /// Propagation delay of the opposite direction.
         delay: Option<Span> = optional("as forward"), source("Sluicegate");
-        /// The limit of the opposite direction's queue if its discipline is Drop Tail; other disciplines ignore it. With a
-        /// shaper it is the limit of the line's own Drop Tail queue.
+        /// The limit of the opposite direction's queue if that is the Drop Tail of `[queue]`; other disciplines of `[queue]`
+        /// ignore it. It cannot stand beside `[network.reverse.queue]`. With a shaper it is the limit of the line's own
+        /// Drop Tail queue.
         buffer: Option<Size> = optional("the limit of [queue.drop_tail]"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
     }
@@ -116,7 +117,7 @@ params! {
         warmup: Span = default(Span::ZERO), source("Sluicegate");
         /// Key of every random stream: a whole number up to 9223372036854775807.
         seed: u64 = default(1), unit("1"), source("Sluicegate");
-        /// Interval between samples of queues and flows, of which series and the table `positions` consist.
+        /// Interval at which queues and flows are sampled, for series and for the table `positions`.
         sample: Option<Span> = optional("100 ms, or 1/2000 of the run when that is longer"), range(Range::POSITIVE),
             source("Sluicegate");
         /// Whether sampled series are kept.

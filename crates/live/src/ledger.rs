@@ -1,7 +1,8 @@
 //! What is counted of real packets: in the rows of the simulator's results, so that the same tables and pages hold them.
 //!
 //! Counters, samples and windows are the simulator's own (`netsim::counters`, `netsim::meter`). Two things hold for real
-//! packets alone: flows appear by themselves, and samples are thinned out because a run has no set end.
+//! packets alone: flows appear by themselves, and samples are thinned out whenever there are too many, because a
+//! run may have no set end.
 
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Row;

@@ -1,4 +1,4 @@
-//! The trait that your own congestion controllers implement, and those of the papers' hosts: how the window grows with
+//! The trait that your own congestion controllers and those of the papers' hosts implement: how the window grows with
 //! acknowledgements and shrinks with losses and marks. When a loss is noticed, and what is then sent again, is the host's
 //! business.
 //!

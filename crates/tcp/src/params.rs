@@ -175,13 +175,13 @@ params! {
         clock_phase: Option<Span> = optional("for each host a time of its own within a tick"), range(Range::from(0.0).to(4.0)),
             source("Linux: one jiffies for all connections of a machine");
         /// Send one new packet for each of the first two duplicate acknowledgements (the papers' hosts).
-        limited_transmit: Option<bool> = optional("as the profile says; profile linux has none"), source("RFC 3042");
+        limited_transmit: Option<bool> = optional("as the profile says; it does not exist with profile linux"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
         /// Whether both ends use explicit congestion notification; decbit and ut_lt always use their own.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the sender closes its window to one segment for each source quench of a gateway (the papers' hosts).
-        source_quench: Option<bool> = optional("as the profile says; profile linux has none and ignores quenches (RFC 6633)"),
+        source_quench: Option<bool> = optional("as the profile says; it does not exist with profile linux, which ignores quenches (RFC 6633)"),
             source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
         /// Each data packet takes a time to prepare, uniform between zero and this, one after another; with `ns2_rules`
         /// it is one time for all packets that the window releases, and none for retransmissions.
@@ -194,9 +194,9 @@ params! {
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; a table in crates/tcp/src/params.rs lists where.
         /// Linux's hosts never do.
-        ns2_rules: Option<bool> = optional("as the profile says; profile linux has none"), source("ns-2, tcp.cc and tcp-sink.cc");
+        ns2_rules: Option<bool> = optional("as the profile says; it does not exist with profile linux"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// Whose rules the algorithm vegas follows: the paper's or ns-2's.
-        vegas_rules: Option<VegasRules> = optional("as the profile says; profile linux has none"),
+        vegas_rules: Option<VegasRules> = optional("as the profile says; it does not exist with profile linux"),
             source("Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc");
         /// Vegas: packets that a flow keeps in queues; with fewer its window grows.
         vegas_alpha: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_alpha_");

@@ -59,5 +59,7 @@ def default_text(field: dict[str, Any]) -> str:
         return "required"
     if field["default"] is None:
         return str(field["derived"] or "none")
-    value = field["default"] if isinstance(field["default"], str) else json.dumps(field["default"])
+    if isinstance(field["default"], str):
+        return field["default"]  # a size or a time has its unit
+    value = json.dumps(field["default"])
     return f"{value} {field['unit']}" if field["unit"] not in ("", "1") else value

@@ -94,7 +94,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="KEY[=VALUE,...]",
-            help="With --suite envelope: vary only this parameter, over these values. "
+            help="With --suite envelope: vary only this parameter, over these values. Repeatable. "
             "[each parameter, halved and doubled]",
         ),
     ] = None,

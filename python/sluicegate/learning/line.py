@@ -266,7 +266,10 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
             "this does not prove load"
         )
         low = f"{max(LEAST_MS, min(round(late.value), MODEM_BUFFER_MS))} ms"
-        why = f"even idle lines delay a few replies by as much as {late.file} shows, so ping during a transfer"
+        why = (
+            f"{late.file} shows hardly more than one slow reply, and idle lines have such replies, too; ping during a "
+            "transfer"
+        )
     elif best is None:
         why = "nothing was measured under load"
     elif best.value < STANDING_MS:

@@ -1,5 +1,5 @@
-//! Timers of connections: an end is looked at before its timer may expire, and a timer that has not moved by then
-//! becomes an event.
+//! Timers of connections: an end is looked at before its timer may expire, and a timer that expires in the turn that
+//! begins becomes an event.
 
 use super::Endpoints;
 use super::slot::Slot;

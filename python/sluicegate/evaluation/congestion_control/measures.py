@@ -6,7 +6,7 @@ that is sent in vain.
 | delta-fair convergence time: from shares of 100/101 and 1/101 to (1+δ)/2 and (1-δ)/2 (Sec. 2.3.3) | from the start of a flow beside one that fills the link, until the end of the first second in which the slower of the two has (1-δ)/2 of their sum or more; δ = 0.2. Where that does not happen, the rest of the run, which is then a lower bound | flows start with their initial windows, not with 1/101; the suite for RFC 7928 samples goodput by the second, too |
 | the coefficient of variation of a flow's rate, over several time scales (Sec. 2.2.2) | of goodput by the second, the mean over the flows of a group | a second is 25 base round trips of 40 ms |
 | a high retransmit rate may go with a low drop rate (Sec. 2.1.3); the goodput ratio (Sec. 2.4) | packets sent again beyond those lost, divided by the packets delivered | what is lost has to be sent again |
-| responses to changes (Sec. 2.2.1) | the time from the start until the goodput of all flows in one second is 90 % of the link's rate; per phase, utilisation and delays | |
+| responses to changes (Sec. 2.2.1) | the time from the start until the throughput of all flows in one second is 90 % of the link's rate; per phase, utilisation and delays | |
 """  # noqa: E501
 
 from __future__ import annotations

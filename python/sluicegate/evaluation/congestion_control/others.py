@@ -84,9 +84,9 @@ SCENARIOS: tuple[ControlScenario, ...] = (
     ),
     ControlScenario(
         "collapse", "4", "Far too many flows",
-        "100 flows share a link of 2 Mbit/s and its buffer of four bandwidth-delay products. A flow's share is less "
-        "than a packet in a round trip. If flows do not slow down to that, as timeouts make them do, much of what they "
-        "send is lost.",
+        "100 flows share a link of 2 Mbit/s and its buffer of four bandwidth-delay products, so that a flow's share "
+        "is less than a packet in a round trip. If flows do not slow down to that, as timeouts make them do, much of "
+        "what they send is lost.",
         lambda settings: {TESTED: flow(100)}, (Number(LINKS, "loss_ratio"), Number(LINKS, "goodput_bps")),
         network=Dumbbell(rate="2 Mbit/s", delay="1 ms"),
         link=Workload("", "2 Mbit/s", 2, packets("2 Mbit/s", products=4), RTT, 100),

@@ -93,7 +93,7 @@ def _discipline(done: Regions, number: int, label: str) -> Section:
     about = next(each for each in done.summary["disciplines"] if each["label"] == label)
     if left := about.get("not_moved"):
         words.append(
-            "Not moved, because they are not numbers, or accept neither half nor twice their default: "
+            "Not moved, because they are not numbers, are 0 or not set, or accept neither half nor twice their value: "
             f"{', '.join(left)}."
         )
     return Section(f"maps-{number}", label, flood if trips else "", words=words, figure=charts.maps(done, label),

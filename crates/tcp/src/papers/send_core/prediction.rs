@@ -1,5 +1,5 @@
-//! Header prediction (Jacobson 1990): a fast path for the two things that make up nearly all of a transfer: an acknowledgement of
-//! new data outside recovery and, after it, the next full segment. It does what Tahoe's, Reno's and NewReno's
+//! Header prediction (Jacobson 1990): a fast path for what makes up nearly all of a transfer, namely an acknowledgement of new
+//! data outside recovery and, after it, the next full segment. It does what Tahoe's, Reno's and NewReno's
 //! [`Recovery`](crate::papers::recovery::Recovery) and [`Core::emit`] do then; a test beside [`Connection`](crate::Connection) compares them.
 
 use super::{Core, NONE, SendQuota};
