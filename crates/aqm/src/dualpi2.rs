@@ -110,8 +110,8 @@ discipline! {
         /// Above `step_thresh`, the probability of these marks rises to 1 over this delay; not with law = linux.
         ramp: Span = default(Span(400_000)), range(Range::from(0.0).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: range, 400 µs");
-        /// Instead of by its delay, a packet of the L queue is marked if it leaves more than this many packets behind
-        /// there.
+        /// If given, a packet of the L queue is marked if it leaves more than this many packets behind there, whatever its
+        /// delay.
         step_thresh_packets: Option<u64> = optional("the packet's delay decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("step_thresh");
         /// A packet gets these marks only if it leaves more packets behind than this; with law = linux, only if it

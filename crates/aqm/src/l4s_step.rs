@@ -38,7 +38,7 @@ discipline! {
         /// A packet that has waited longer is marked.
         step_thresh: Span = default(Span::from_millis(1)), range(Range::from(0.0).to(3600.0)),
             source("Linux, net/sched/sch_dualpi2.c: 1 ms");
-        /// Instead of by its delay, a packet is marked if it leaves more than this many packets behind.
+        /// If given, a packet is marked if it leaves more than this many packets behind, whatever its delay.
         step_thresh_packets: Option<u64> = optional("the packet's delay decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c; RFC 8257, Sec. 3.1: K");
         /// Which packets are marked.

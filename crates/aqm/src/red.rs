@@ -83,7 +83,7 @@ params! {
         /// Average below which no packet is dropped or marked early.
         min_th: Size = default(Size::Packets(5)), unit("packets"), range(Range::POSITIVE),
             source("RED 1993, Fig. 3"), tc("min");
-        /// Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
+        /// Average from which RED drops or marks every arrival; in fred each flow may still have two packets queued.
         max_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
             source("RED 1993, Fig. 3: 3 times min_th"), tc("max");
         /// The probability p_b as the average reaches max_th.

@@ -1,4 +1,5 @@
-//! What is counted of real packets: in the rows of the simulator's results, so that the same tables and pages hold them.
+//! What is counted of real packets. It is kept in the rows of the simulator's results, so that the same tables and pages
+//! can show it.
 //!
 //! Counters, samples and windows are the simulator's own (`netsim::counters`, `netsim::meter`). Two things hold for real
 //! packets alone: flows appear by themselves, and samples are thinned out whenever there are too many, because a

@@ -187,8 +187,8 @@ params! {
         /// it is one time for all packets that the window releases, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whether the sender's device does the segmentation (GSO), with profile linux: a burst then leaves as one buffer of several
-        /// segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment, none waits, and PSH
-        /// ends a write or half a window.
+        /// segments, ends with PSH, and waits for more if it is short. Without GSO a buffer has one segment, none waits, and
+        /// PSH ends a write or half a window.
         gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
         /// How the slow start of `cubic` may end before a loss.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");

@@ -37,19 +37,20 @@ from .model import Learnt, Unknown
 from .unknown import line
 
 LIMIT = "queue.drop_tail.limit"
-"""The key of what the modem holds."""
+"""The key of the modem's buffer; of its buffer for downloads, where the one for uploads differs."""
 
 UPLOADS = "network.reverse.buffer"
-"""The key of what it holds of uploads, where that differs."""
+"""The key of its buffer for uploads, where that differs."""
 
 AT_HOME_MS = 2
-"""A server nearer than that is within the home, or in the network of its provider at the farthest."""
+"""A server with a shorter round trip is probably at home, or at the farthest in the provider's network."""
 
 UNLIKE = 3
-"""Times the least round trip: what differs more is not of the same line, or not of the same distance."""
+"""Round trips that differ by more than this factor are not of the same line, or not to servers at the same distance."""
 
 IDLE = 2
-"""Times the usual round trip of a kind of line: what is longer, from one log of ping alone, may be one under load."""
+"""A round trip from a single log of ping may be one under load if it is more than this many times the usual one of the
+kind of line."""
 
 
 @dataclass
@@ -113,7 +114,7 @@ def from_measurements(
 
 
 MEASURED = "what the line carries, as stated above: a speed test's data with headers and framing"
-"""The reason of a rate in the file."""
+"""The comment on a measured rate in the file."""
 
 
 def _rate(done: Line, measured: Measured, way: str, access: str) -> str | None:
@@ -158,7 +159,7 @@ def _doubts(measured: Measured, named: str, trip: float | None) -> list[str]:
 UNITS = {DOWN: ("rate of the download", 1e-6, "Mbit/s"), UP: ("rate of the upload", 1e-6, "Mbit/s"),
          RTT: ("round trip", 1, "ms"), QUEUE_DOWN: ("waiting down", 1, "ms"), QUEUE_UP: ("waiting up", 1, "ms"),
          QUEUE: ("waiting", 1, "ms")}  # fmt: skip
-"""Of quantities their names, and the units in which they are shown."""
+"""The name of each quantity, the factor to its unit, and the unit in which it is shown."""
 
 
 def _unused(said: Sequence[str], measured: Measured) -> list[str]:
@@ -283,7 +284,7 @@ def _buffer(done: Line, measured: Measured) -> _Buffer:
         both = [_held(done, down, LIMIT), _held(done, up, UPLOADS)]
         return _Buffer(max(down.value, STANDING_MS), both[0], max(up.value, STANDING_MS), both[1])
     if best.quantity == QUEUE and not best.at_least:
-        why = "both directions were loaded: it is not known in which one packets waited"
+        why = "both directions were loaded: it is not known in which of them packets waited"
         value = round(best.value)
         done.unknown.append(Unknown(LIMIT, f"{value} ms", f"{round(best.value / 2)} ms", f"{value} ms", why))
     how = _held(done, best, LIMIT)

@@ -4,8 +4,7 @@
 
 One direction is a text of KEY=VALUE, or a mapping. In a text commas separate keys, and no value holds one: colons
 separate the values of a discipline, as everywhere, and "+" the packets of a key such as `drop`. A key holds for its
-direction alone, except that the direction up, without a rate or trace of its own, takes that of the direction
-down.
+direction alone, except that `up`, without a rate or trace of its own, takes the rate or trace of `down`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-//! Timers of connections: an end is looked at before its timer may expire, and a timer that expires in the turn that
-//! begins becomes an event.
+//! Timers of connections: as a turn begins, the ends whose timers might expire in it are looked at, and a timer that
+//! still does becomes an event (`engine/timers.rs`).
 
 use super::Endpoints;
 use super::slot::Slot;

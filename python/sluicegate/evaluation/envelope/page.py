@@ -26,8 +26,9 @@ HOSTS = (
     "the cell would take more packets than the suite allows."
 )
 APART = 1.5
-"""The least factor between two rates at which a promise ends that is not taken for chance. Over four seeds the two ends
-of ten disciplines under ten flows lay within a factor of 1.3, but for CHOKe's upper, 1.5, and BLUE's lower one, 2.3."""
+"""Two rates at which a promise ends count as different only if they differ by at least this factor: less may be chance.
+Over four seeds the two ends of ten disciplines under ten flows lay within a factor of 1.3, except CHOKe's upper end
+(1.5) and BLUE's lower end (2.3)."""
 
 ENDS = (
     "≤ and ≥: the range goes at least as far as was measured. –: nowhere. *: the longest of several ranges; the "

@@ -16,7 +16,8 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 }  # fmt: skip
 
 UNMOVED = "none"
-"""In place of a parameter: cells as they are measured where one is moved, which takes fewer packets."""
+"""Stands for a parameter's name where none is moved: these cells are measured with as few packets as those with a moved
+parameter, to be compared with them."""
 
 
 Moved = Edges | Literal["rule", "raises"] | None
