@@ -104,8 +104,8 @@ class Red(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
-            (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
+        max_th: Average from which RED drops or marks every arrival; in fred each flow may still have two packets
+            queued. (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -174,8 +174,8 @@ class PenaltyBox(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
-            (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
+        max_th: Average from which RED drops or marks every arrival; in fred each flow may still have two packets
+            queued. (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -360,8 +360,8 @@ class Choke(Declared, role="queue"):
             RED 1993, Sec. VI; not stated by CHOKe 1999)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 30; above 0; CHOKe
             1999, Sec. 4)
-        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
-            (packets; default: 60; above 0; CHOKe 1999, Sec. 4)
+        max_th: Average from which RED drops or marks every arrival; in fred each flow may still have two packets
+            queued. (packets; default: 60; above 0; CHOKe 1999, Sec. 4)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3; not stated by CHOKe 1999)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -1090,8 +1090,9 @@ class Fred(Declared, role="queue"):
         min_th: Average below which no packet is dropped or marked early. (packets; default: what the link sends
             in 100 ms, at least 5 and at most 75 packets; above 0; Lin & Morris 1997, as remembered: the lesser of
             a quarter of the buffer and a round trip's packets)
-        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
-            (packets; default: twice the default min_th; above 0; Lin & Morris 1997, as remembered: twice min_th)
+        max_th: Average from which RED drops or marks every arrival; in fred each flow may still have two packets
+            queued. (packets; default: twice the default min_th; above 0; Lin & Morris 1997, as remembered: twice
+            min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
             Morris 1997, as remembered; RED 1993, Fig. 3)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -1236,8 +1237,8 @@ class RedPd(Declared, role="queue"):
             RED 1993, Sec. VI and Fig. 3)
         min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
             Fig. 3)
-        max_th: Average from which RED drops or marks every arrival; FRED leaves each flow two packets there.
-            (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
+        max_th: Average from which RED drops or marks every arrival; in fred each flow may still have two packets
+            queued. (packets; default: 15; above 0; RED 1993, Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
             Fig. 3: 1/50)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 300; at least
@@ -1632,8 +1633,8 @@ class DualPi2(Declared, role="queue"):
             0 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms)
         ramp: Above `step_thresh`, the probability of these marks rises to 1 over this delay; not with law =
             linux. (default: 400 us; at least 0 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: range, 400 µs)
-        step_thresh_packets: Instead of by its delay, a packet of the L queue is marked if it leaves more than
-            this many packets behind there. (packets; default: the packet's delay decides; at least 0 packets;
+        step_thresh_packets: If given, a packet of the L queue is marked if it leaves more than this many packets
+            behind there, whatever its delay. (packets; default: the packet's delay decides; at least 0 packets;
             Linux, net/sched/sch_dualpi2.c)
         min_qlen_step: A packet gets these marks only if it leaves more packets behind than this; with law =
             linux, only if it finds at least this many on arrival. (packets; default: 1; at least 0 packets; RFC
@@ -1695,8 +1696,8 @@ class L4sStep(Declared, role="queue"):
             1; as `codel`)
         step_thresh: A packet that has waited longer is marked. (default: 1 ms; at least 0 and at most 3600 s;
             Linux, net/sched/sch_dualpi2.c: 1 ms)
-        step_thresh_packets: Instead of by its delay, a packet is marked if it leaves more than this many packets
-            behind. (packets; default: the packet's delay decides; at least 0 packets; Linux,
+        step_thresh_packets: If given, a packet is marked if it leaves more than this many packets behind,
+            whatever its delay. (packets; default: the packet's delay decides; at least 0 packets; Linux,
             net/sched/sch_dualpi2.c; RFC 8257, Sec. 3.1: K)
         ect: Which packets are marked. (default: l4s_ect; RFC 9331, Sec. 5.1; any_ect: RFC 8257, Sec. 3.1)
         target: CoDel's target: the acceptable delay of a standing queue. (default: 5 ms; above 0 and at most 3600
@@ -2082,7 +2083,7 @@ class Hosts(Flows):
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         gso: Whether the sender's device does the segmentation (GSO), with profile linux: a burst then leaves as
-            one buffer of several segments, ends with PSH, and waits for more if it is short. Without, a buffer
+            one buffer of several segments, ends with PSH, and waits for more if it is short. Without GSO a buffer
             has one segment, none waits, and PSH ends a write or half a window. (default: true; Linux; off as with
             `ip link set DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss. (default: hystart; Linux,
