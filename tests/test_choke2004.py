@@ -233,7 +233,6 @@ def test_vegas_keeps_alpha_to_beta_packets_of_each_flow_in_a_queue_without_losse
         assert 1.0 <= (link["queue_packets_mean"] + 1) / flows <= most + 1 / flows
 
 
-@pytest.mark.full
 @pytest.mark.drawn
 def test_a_whole_report(tmp_path: Path) -> None:
     outcome = reproduce("choke2004", tmp_path / "out", settings=TINY)

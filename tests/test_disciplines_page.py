@@ -30,7 +30,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.full
 @pytest.mark.drawn
 def test_every_figure_has_data_and_every_check_a_place(made: Path) -> None:
     assert FIGURES == [
@@ -59,7 +58,6 @@ def test_every_figure_has_data_and_every_check_a_place(made: Path) -> None:
     )
 
 
-@pytest.mark.full
 def test_all_disciplines_are_compared_under_all_workloads(made: Path) -> None:
     """All that the package has but those that hold others."""
     assert set(known()) - set(workloads.STATE) == {"priority", "drr"}
