@@ -1,6 +1,6 @@
 """Pages: one self-contained HTML file with tables and figures inside, no script, and nothing fetched.
 
-`Page` is that of a person's own results; the templates and the words for figures serve the papers' reports too.
+`Page` is the page of a user's own results. The papers' reports, too, use the templates and `inlined`.
 Equal results give equal bytes.
 """
 

@@ -9,7 +9,7 @@
 //! the link can send, and i is the class at the head of the list:       (Shreedhar & Varghese 1995; RFC 8290, Sec. 4.2)
 //!     if deficit_i ≤ 0:   deficit_i ← deficit_i + quantum_i, i to the end of the list, and on with the next
 //!     if its queue gives a packet:  deficit_i ← deficit_i − its length, send it
-//!     else:  i leaves the list
+//!     else:  i leaves the list if its queue is empty, or else goes to the end of the list;  on with the next
 //! ```
 //!
 //! | what the paper says | what we do | why |
@@ -18,7 +18,7 @@
 //! | a queue that becomes empty loses its deficit | what it owes stays owed; what it had left is lost when the link next asks it, and it then leaves the list | forgiving debts would let a class of single long packets take more than its share. A class learns that it is idle by being asked |
 //! | one queue for each flow | one for each class of `[[queue.classes]]`, as with `priority` | RED 1993, Sec. XII, for each class of traffic |
 //! | the quantum should be no less than the longest packet | any from 64 bytes on | with less the link goes round the list more than once for a packet, the shares are the same |
-//! | nothing on a queue that has packets and gives none | it goes to the end of the list; when all have refused, so does the container | a class may hold back, as a shaper does |
+//! | nothing on a queue that has packets and gives none | it goes to the end of the list; when no class gives a packet, the container gives none either | a class may hold back, as a shaper does |
 
 use crate::classes::{self, Class, Classes};
 use crate::prelude::*;
@@ -45,7 +45,7 @@ discipline! {
         /// Largest total length of all classes, without the packet in transmission.
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
-        /// Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described.
+        /// If no classes are described, how many there are: one for flows of class 0, one for class 1, …, each under Drop Tail.
         bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("as in priority"), fixed(true);
     }
     rules {

@@ -15,9 +15,9 @@
 //!             p'_L ← 0 while no more than Th_len packets are left in L;
 //!                    else from 0 to 1 as its wait goes from minTh to minTh + range
 //!         ECT(0), with ect = any_ect:  with (p_L/k)², and under overload with p_C alone               (Sec. 2.5.1.1)
-//!     with p:        the queue's count ← count + p;  count > 1?  count ← count − 1, and it is so     (Fig. 4, recur)
+//!     with p:        the queue's count ← count + p;  count > 1?  count ← count − 1, and do it       (Fig. 4, recur)
 //!     overload:      p_CL = 1, and `overload` = drop_on_overload
-//!     short queue:   p_C and p_CL count as 0 if it and all others that wait are less than 2·max_packet bytes   (App. A.1)
+//!     short queue:   p_C and p_CL count as 0 if the packet and all that wait have less than 2·max_packet bytes (App. A.1)
 //! every Tupdate:                                                                      (App. A.1, Fig. 6; App. A.2, Fig. 8)
 //!     curq ← how long the head of C or that of L has waited, whichever is longer; 0 if both are empty
 //!     p' ← p' + alpha·(curq − target) + beta·(curq − prevq), kept within 0 and 1;   prevq ← curq

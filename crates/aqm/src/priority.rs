@@ -36,7 +36,7 @@ discipline! {
         /// Largest total length of all classes, without the packet in transmission.
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
-        /// Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described.
+        /// If no classes are described, how many there are: one for flows of class 0, one for class 1, …, each under Drop Tail.
         bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("Linux, prio"), tc("bands"), fixed(true);
     }
 }

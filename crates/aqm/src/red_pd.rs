@@ -35,7 +35,7 @@
 //! | p_pre > p doubles p, else p rises by p_pre | p + min(p, p_pre) | the same in one formula |
 //! | unresponsive: of a flow's last five changes of p, ns-2 takes all pairs whose drop rates differ by less than ten times. A pair is bad if the flow's rate fell by less than the root of the drop rates' ratio. The flow is unresponsive with 3 or more bad pairs and no other pair, or with n other pairs and at least 4·n bad ones | the same; `unresponsive_test` switches it off | ns-2 |
 //! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists; only its count for the first of these intervals is incomplete |
-//! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of flows that find no room count in p_now alone | memory stays bounded whatever arrives |
+//! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; while so many have state, drops of other flows count only in RED's drop rate p_now | memory stays bounded whatever arrives |
 //! | drops | drops and marks of RED | if RED marks, the history of a flow's drops consists of marks |
 //! | monitored flows are dropped before RED, and those drops enter no list | the same; reason `policed` | ns-2 |
 //! | the drop of an unresponsive flow may be spared when the queue is empty (`noidle_`) | never | ns-2's default |

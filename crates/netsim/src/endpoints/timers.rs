@@ -1,5 +1,5 @@
-//! Timers of connections: as a turn begins, the ends whose timers might expire in it are looked at, and a timer that
-//! still does becomes an event (`engine/timers.rs`).
+//! Timers of connections: as a turn of the engine begins, the ends whose timers might expire in it are looked at, and a
+//! timer that is still due in that turn becomes an event (`engine/timers.rs`).
 
 use super::Endpoints;
 use super::slot::Slot;

@@ -1,8 +1,8 @@
 //! Timers of connections, of which most move before they expire: what an end receives postpones them.
 //!
 //! So a timer is not an event from the start. Time is cut into turns. As a turn begins, the engine looks at the ends whose
-//! timers might expire in it: a timer that still does becomes an event, and the others wait for a later turn. A look costs a
-//! third of an event that finds nothing to do.
+//! timers might expire in it: a timer that is still due in that turn becomes an event, and the others wait for a
+//! later turn. A look costs a third of an event that finds nothing to do.
 
 use crate::network::packet::End;
 use std::array;

@@ -1,4 +1,4 @@
-"""What came of the cells: envelopes, and how parameters move them."""
+"""The results of the cells: envelopes, and how parameters move them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Moved = Edges | Literal["rule", "raises"] | None
 
 
 class Regions:
-    """What came of the cells; `Envelopes` is the same with its page.
+    """The results of the cells; `Envelopes` is the same with a page.
 
     Attributes:
         cells: One row for each discipline, varied parameter and cell. `parameter`: its name; "" for the discipline as

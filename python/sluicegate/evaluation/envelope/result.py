@@ -35,7 +35,7 @@ def text(record: dict[str, Any]) -> str:
 class Envelopes(Regions, ResultObject):
     __doc__ = (
         (Regions.__doc__ or "").replace(
-            "What came of the cells; `Envelopes` is the same with its page.",
+            "The results of the cells; `Envelopes` is the same with a page.",
             "What `envelope` returns, and `Envelopes.read` reads again.",
         )
         + """
