@@ -1804,8 +1804,8 @@ class Priority(Declared, role="queue"):
             else to the last. Without any, there are `bands` under Drop Tail.
         limit: Largest total length of all classes, without the packet in transmission. (packets; default: each
             class has its own limit; at least 0; Sluicegate)
-        bands: Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described. (classes;
-            default: 3; at least 1 and at most 256 classes; Linux, prio)
+        bands: If no classes are described, how many there are: one for flows of class 0, one for class 1, …, each
+            under Drop Tail. (classes; default: 3; at least 1 and at most 256 classes; Linux, prio)
     """
 
     name: ClassVar[str] = "priority"
@@ -1835,8 +1835,8 @@ class Drr(Declared, role="queue"):
             packet; Linux, drr: the MTU)
         limit: Largest total length of all classes, without the packet in transmission. (packets; default: each
             class has its own limit; at least 0; Sluicegate)
-        bands: Number of classes, for flows of class 0, 1, … under Drop Tail, if none are described. (classes;
-            default: 3; at least 1 and at most 256 classes; as in priority)
+        bands: If no classes are described, how many there are: one for flows of class 0, one for class 1, …, each
+            under Drop Tail. (classes; default: 3; at least 1 and at most 256 classes; as in priority)
     """
 
     name: ClassVar[str] = "drr"
