@@ -54,7 +54,7 @@ fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
     finished(Sim::new(network.sample(Span::from_secs(1000)).build().unwrap()))
 }
 
-/// The mean over seeds, and four standard errors of it.
+/// The mean over seeds, and 4.6 standard errors of it.
 fn over_seeds(measure: impl Fn(u64) -> f64) -> (f64, f64) {
     let values: Vec<f64> = (1..=5).map(measure).collect();
     let mean = values.iter().sum::<f64>() / 5.0;
