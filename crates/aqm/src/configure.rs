@@ -4,9 +4,8 @@ use crate::discipline::{Ctx, Discipline, FlowKey};
 use crate::fifo::Buffer;
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
-use sluicegate_base::params::{DefaultValue, Given, Problem, Raw, changed};
-use sluicegate_base::{Declared, Field, Link, Params, Time};
+use sluicegate_base::params::{Given, Indices, Problem, Raw};
+use sluicegate_base::{Declared, Link, Params, Time};
 
 /// A discipline whose parameters may change while it is in use.
 pub trait Configure<P>: Discipline<P> + Declared {
@@ -24,29 +23,21 @@ pub(crate) fn build<P: 'static, D: Configure<P> + 'static>(
     link: &Link,
     new: impl FnOnce(D::Params) -> D,
 ) -> Built<P> {
-    let mut derived = Vec::new();
-    let mut at_default = |at: usize| {
-        let value = given(at);
-        let follows = |default| matches!(default, DefaultValue::Derived(..));
-        if value.is_none() && !fields::<D>()[at].fixed && follows(fields::<D>()[at].default) {
-            derived.push(at);
-        }
-        value
-    };
-    let params = D::Params::build(&mut at_default, link)?;
-    Ok(Box::new(Configured { discipline: new(params.clone()), params, derived }))
+    let (params, following) = D::Params::build_following(given, link)?;
+    Ok(Box::new(Configured { discipline: new(params.clone()), params, following }))
 }
 
-fn fields<D: Declared>() -> &'static [Field] {
-    D::Params::FIELDS
+/// A field that has been given follows the link no more. Not generic, so that it is compiled once.
+fn follows_no_more(following: &mut Indices, at: usize) {
+    following.retain(|&follows| follows != at);
 }
 
 /// A discipline with the parameters that it has at present.
 struct Configured<D: Declared> {
     discipline: D,
     params: D::Params,
-    /// Fields that follow the link: derived from it, and not given.
-    derived: Vec<usize>,
+    /// The fields that follow the link.
+    following: Indices,
 }
 
 impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
@@ -82,22 +73,17 @@ impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
         if name.contains('.') {
             return self.discipline.set(name, value, ctx); // of a class, if it holds classes
         }
-        let (at, params) = changed(&self.params, name, value)?;
+        let (at, params) = self.params.changed(name, value)?;
         self.params = params.clone();
-        self.derived.retain(|follows| *follows != at);
+        follows_no_more(&mut self.following, at);
         self.discipline.configure(params, ctx);
         Ok(())
     }
 
     fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, P>) {
         self.discipline.link_changed(link, ctx);
-        let mut values = self.params.values();
-        self.derived.iter().for_each(|&at| values[at] = fields::<D>()[at].default_for(link));
-        if values == self.params.values() {
-            return;
-        }
         // Where the values derived from the link break a rule with those that were given, they stay as they are.
-        if let Ok(params) = D::Params::from_values(&mut |at| values[at].clone()) {
+        if let Some(params) = self.params.followed(&self.following, link) {
             self.params = params.clone();
             self.discipline.configure(params, ctx);
         }

@@ -121,6 +121,7 @@ macro_rules! registry {
 
         /// Every discipline, in the order in which they are listed to people.
         #[must_use]
+        #[inline(never)] // or every default in the tables is compiled again wherever this is called
         pub fn all() -> &'static [Entry] {
             const ALL: &[Entry] = &[$($Type::<()>::entry(concat!(
                 include_str!(concat!(stringify!($module), ".rs")) $(, include_str!($deviations))?

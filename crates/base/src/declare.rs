@@ -122,6 +122,33 @@ macro_rules! params {
                 ]
                 .concat()
             }
+
+            fn build_following(
+                given: $crate::params::Given<'_>,
+                link: &$crate::Link,
+            ) -> Result<(Self, $crate::params::Indices), $crate::params::Problem> {
+                let mut following = $crate::params::Indices::new();
+                let params =
+                    Self::from_values(&mut $crate::params::or_default(Self::FIELDS, given, link, &mut following))?;
+                Ok((params, following))
+            }
+
+            fn changed(&self, name: &str, raw: &$crate::params::Raw) -> $crate::params::Changed<Self> {
+                let mut values = self.values();
+                let at = $crate::params::change(Self::FIELDS, &mut values, name, raw)?;
+                match Self::from_values(&mut $crate::params::given(&values)) {
+                    Ok(params) => Ok((at, params)),
+                    Err(problem) => Err(problem.text().into()),
+                }
+            }
+
+            fn followed(&self, following: &[usize], link: &$crate::Link) -> Option<Self> {
+                let mut values = self.values();
+                if !$crate::params::follow(Self::FIELDS, &mut values, following, link) {
+                    return None;
+                }
+                Self::from_values(&mut $crate::params::given(&values)).ok()
+            }
         }
     };
 

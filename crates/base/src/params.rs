@@ -337,6 +337,12 @@ pub type Values = Vec<Option<Value>>;
 /// A source of given values: the value of the field with this index, or `None` for its default.
 pub type Given<'a> = &'a mut dyn FnMut(usize) -> Option<Value>;
 
+/// Indices of fields.
+pub type Indices = Vec<usize>;
+
+/// Parameters of which one has changed, with its index, or the rule that this breaks.
+pub type Changed<P> = Result<(usize, P), String>;
+
 /// A declared set of parameters; made by [`params!`](crate::params!).
 pub trait Params: Sized + Clone + fmt::Debug + Send + 'static {
     /// The table of fields, in the order of declaration.
@@ -347,10 +353,19 @@ pub trait Params: Sized + Clone + fmt::Debug + Send + 'static {
     fn from_values(values: Given<'_>) -> Result<Self, Problem>;
     /// The value of each field; `None` for an absent optional one.
     fn values(&self) -> Values;
+    /// Builds the parameters from what is given and the defaults, and tests the rules. Also gives the indices of the fields that
+    /// follow the link from now on: they are derived from it, not given, and may change.
+    fn build_following(given: Given<'_>, link: &Link) -> Result<(Self, Indices), Problem>;
+    /// The same parameters but for one, read from what a document writes; also gives which one it is. The error is the rule
+    /// that this breaks.
+    fn changed(&self, name: &str, raw: &Raw) -> Changed<Self>;
+    /// The same parameters but for the fields of these indices, derived from the link as it is now. `None` if they are as
+    /// before, or break a rule with the others.
+    fn followed(&self, following: &[usize], link: &Link) -> Option<Self>;
 
     /// Builds the parameters from what is given and the defaults, and tests the rules.
     fn build(given: Given<'_>, link: &Link) -> Result<Self, Problem> {
-        Self::from_values(&mut |at| given(at).or_else(|| Self::FIELDS[at].default_for(link)))
+        Self::build_following(given, link).map(|(params, _)| params)
     }
 
     /// The defaults for a link. Fails when a field is required.
@@ -405,18 +420,50 @@ impl Table {
     }
 }
 
-/// The same parameters but for one, read from what a document writes; also gives which one it is. The error is the rule
-/// that this breaks.
-pub fn changed<P: Params>(params: &P, name: &str, raw: &Raw) -> Result<(usize, P), String> {
-    let names: Vec<&str> = P::FIELDS.iter().map(|field| field.name).collect();
+// What all sets of parameters do alike, compiled once and not for each of them.
+
+/// Given values, and the defaults of the rest; notes which fields follow the link.
+pub fn or_default(
+    fields: &[Field],
+    given: Given<'_>,
+    link: &Link,
+    following: &mut Indices,
+) -> impl FnMut(usize) -> Option<Value> {
+    move |at| {
+        given(at).or_else(|| {
+            if !fields[at].fixed && matches!(fields[at].default, DefaultValue::Derived(..)) {
+                following.push(at);
+            }
+            fields[at].default_for(link)
+        })
+    }
+}
+
+/// These values as given ones.
+pub fn given(values: &[Option<Value>]) -> impl FnMut(usize) -> Option<Value> {
+    |at| values[at].clone()
+}
+
+/// Reads one of the values, and gives which one it is; see [`Params::changed`].
+pub fn change(fields: &[Field], values: &mut Values, name: &str, raw: &Raw) -> Result<usize, String> {
+    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
     let at = names.iter().position(|known| *known == name).ok_or_else(|| unknown(name, &names))?;
-    if P::FIELDS[at].fixed {
+    if fields[at].fixed {
         return Err(FIXED.to_owned());
     }
-    let mut values = params.values();
-    values[at] = Some(P::FIELDS[at].read(raw)?);
-    let params = P::from_values(&mut |at| values[at].clone()).map_err(|problem| problem.text().to_owned())?;
-    Ok((at, params))
+    values[at] = Some(fields[at].read(raw)?);
+    Ok(at)
+}
+
+/// Derives these of the values from the link; whether any has changed.
+pub fn follow(fields: &[Field], values: &mut Values, following: &[usize], link: &Link) -> bool {
+    let mut changed = false;
+    for &at in following {
+        let value = fields[at].default_for(link);
+        changed |= value != values[at];
+        values[at] = value;
+    }
+    changed
 }
 
 /// What to say of a parameter that is [`fixed`](Field::fixed).

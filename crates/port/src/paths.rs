@@ -49,6 +49,13 @@ pub struct Transit<P> {
     after: Span,
 }
 
+impl<P> Transit<P> {
+    /// At the beginning of its way, at this time.
+    pub fn new(packet: P, way: u32, now: Time) -> Transit<P> {
+        Transit { packet, arrived: now, marked: false, ever_marked: false, way, hop: 0, number: 0, after: Span::ZERO }
+    }
+}
+
 impl<P> Deref for Transit<P> {
     type Target = P;
 
@@ -282,8 +289,7 @@ impl<P: Packet> Paths<P> {
     /// A packet enters now, and is delayed by so much before and after its way. Everything due before must have been done:
     /// [`advance`](Paths::advance).
     pub fn enter(&mut self, packet: P, way: u32, [before, after]: [Span; 2], now: Time, watch: &mut impl Watch<P>) {
-        let (arrived, marked, ever_marked) = (now, false, false);
-        let packet = Transit { packet, arrived, marked, ever_marked, way, hop: 0, number: 0, after };
+        let packet = Transit { after, ..Transit::new(packet, way, now) };
         if before > Span::ZERO {
             let slot = self.road.keep(packet);
             return self.road.reach(slot, now + before);

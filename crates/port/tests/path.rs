@@ -1,6 +1,7 @@
 //! A path of links and delays: a trace by hand, and what holds whatever comes.
 
 use proptest::prelude::*;
+use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::harness::TestPacket;
 use sluicegate_aqm::{Discipline, DropReason, FlowKey, Packet, all, build};
 use sluicegate_base::{ETHERNET, Ecn, Link, Rate, Size, Span, Time, Value};
@@ -10,40 +11,17 @@ use sluicegate_port::{
 
 const MS: u64 = 1_000_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Datagram {
-    number: u64,
-    bytes: u64,
-    flow: u64,
-    ecn: Ecn,
+fn datagram(serial: u64) -> TestPacket {
+    TestPacket { serial, bytes: 1000, flow: 1, ecn: Ecn::Capable0, ..TestPacket::default() }
 }
 
-impl Packet for Datagram {
-    fn flow(&self) -> FlowKey {
-        FlowKey(self.flow)
-    }
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark(&mut self) -> bool {
-        self.ecn.mark()
-    }
-}
-
-fn datagram(number: u64) -> Datagram {
-    Datagram { number, bytes: 1000, flow: 1, ecn: Ecn::Capable0 }
-}
-
-fn queue(name: &str, limit: u64, rate: Rate) -> Box<dyn Discipline<Transit<Datagram>>> {
+fn queue(name: &str, limit: u64, rate: Rate) -> Box<dyn Discipline<Transit<TestPacket>>> {
     let entry = all().iter().find(|entry| entry.table.about.name == name).expect("a known name");
     let mut given = |at: usize| (entry.table.fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     build(name, &mut given, &Link { rate, packet: ETHERNET }).expect("a known name").expect("good values")
 }
 
-fn link(rate: u64, delay: u64, limit: u64) -> LinkConfig<Datagram> {
+fn link(rate: u64, delay: u64, limit: u64) -> LinkConfig<TestPacket> {
     LinkConfig {
         port: PortConfig::new(Rate(rate)),
         queue: queue("drop_tail", limit, Rate(rate)),
@@ -59,8 +37,8 @@ fn fates(all: &[(&str, &str)]) -> Fates {
 }
 
 /// Numbers, times and ends, in the order in which they are told.
-fn ended(path: &mut Path<Datagram>, until: Time) -> Vec<(u64, u64, What)> {
-    path.advance(until).map(|event| (event.packet.number, event.time.0, event.what)).collect()
+fn ended(path: &mut Path<TestPacket>, until: Time) -> Vec<(u64, u64, What)> {
+    path.advance(until).map(|event| (event.packet.serial, event.time.0, event.what)).collect()
 }
 
 /// 1000 bytes take 1 ms at 8 Mbit/s and 2 ms at 4 Mbit/s. Five packets at once: one is in transmission, two wait, two are
@@ -103,14 +81,14 @@ fn single_packets_meet_their_fate() {
     let mut path = Path::new(1).delay(Span::from_millis(5), &wire).unwrap();
     for number in 1..=9 {
         let ecn = if number == 5 { Ecn::NotCapable } else { Ecn::Capable0 };
-        path.send(Datagram { ecn, ..datagram(number) }, Time(number * MS));
+        path.send(TestPacket { ecn, ..datagram(number) }, Time(number * MS));
     }
-    let events: Vec<Event<Datagram>> = path.advance(Time(100 * MS)).collect();
-    let seen: Vec<(u64, u64)> = events.iter().map(|event| (event.packet.number, event.time.0 / MS)).collect();
+    let events: Vec<Event<TestPacket>> = path.advance(Time(100 * MS)).collect();
+    let seen: Vec<(u64, u64)> = events.iter().map(|event| (event.packet.serial, event.time.0 / MS)).collect();
     assert_eq!(seen, [(3, 3), (1, 6), (2, 7), (4, 9), (5, 10), (8, 13), (9, 14), (7, 14), (6, 21)]);
     let gone = events.iter().filter(|event| event.what != What::Delivered).map(|event| event.what);
     assert_eq!(gone.collect::<Vec<What>>(), [What::Dropped { hop: 0, reason: Reason::Wire }]);
-    let marked = events.iter().filter(|event| event.marked).map(|event| (event.packet.number, event.packet.ecn));
+    let marked = events.iter().filter(|event| event.marked).map(|event| (event.packet.serial, event.packet.ecn));
     assert_eq!(marked.collect::<Vec<_>>(), [(4, Ecn::CongestionExperienced)], "what is not capable stays so");
 }
 
@@ -118,7 +96,7 @@ fn single_packets_meet_their_fate() {
 fn what_makes_no_sense_is_refused() {
     let wire = |loss: f64| WirePlan { loss: Some(Loss { good: loss, ..Loss::default() }), ..WirePlan::default() };
     for loss in [-0.1, 1.1, f64::NAN] {
-        assert!(Path::<Datagram>::new(1).delay(Span::ZERO, &wire(loss)).is_err());
+        assert!(Path::<TestPacket>::new(1).delay(Span::ZERO, &wire(loss)).is_err());
     }
     let rates = Some(Rates { steps: [].into(), period: None });
     let mut config = link(8_000_000, 0, 1);
@@ -126,7 +104,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(Path::new(1).link(config).is_err());
     let steps = [(Time::ZERO, Rate(1))].into();
     let wire = WirePlan { rates: Some(Rates { steps, period: None }), ..WirePlan::default() };
-    assert!(Path::<Datagram>::new(1).delay(Span::ZERO, &wire).is_err(), "a delay has no rate");
+    assert!(Path::<TestPacket>::new(1).delay(Span::ZERO, &wire).is_err(), "a delay has no rate");
 }
 
 #[test]
@@ -166,7 +144,7 @@ fn part() -> impl Strategy<Value = Part> {
     )
 }
 
-fn lay(parts: &[Part], fates: &Fates, seed: u64) -> Path<Datagram> {
+fn lay(parts: &[Part], fates: &Fates, seed: u64) -> Path<TestPacket> {
     parts.iter().fold(Path::new(seed), |path, part| {
         let [good, bad, to_bad, to_good] = part.loss;
         let wire = WirePlan {
@@ -203,7 +181,7 @@ fn lay(parts: &[Part], fates: &Fates, seed: u64) -> Path<Datagram> {
 }
 
 /// Sends these packets, each so long after the one before; all events, and the packets that are left at the end.
-fn run(mut path: Path<Datagram>, packets: &[(u64, u64, u64, u8)], often: bool) -> (Vec<Event<Datagram>>, u64) {
+fn run(mut path: Path<TestPacket>, packets: &[(u64, u64, u64, u8)], often: bool) -> (Vec<Event<TestPacket>>, u64) {
     let (mut now, mut events) = (Time::ZERO, Vec::new());
     for (number, (gap, bytes, flow, ecn)) in packets.iter().enumerate() {
         let next = now + Span(*gap);
@@ -215,7 +193,7 @@ fn run(mut path: Path<Datagram>, packets: &[(u64, u64, u64, u8)], often: bool) -
         }
         now = next;
         let ecn = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced][usize::from(ecn % 4)];
-        path.send(Datagram { number: number as u64, bytes: *bytes, flow: *flow, ecn }, now);
+        path.send(TestPacket { bytes: *bytes, flow: *flow, ecn, ..datagram(number as u64) }, now);
     }
     events.extend(path.advance(now + Span::from_secs(5)));
     (events, path.inside())
@@ -236,7 +214,7 @@ proptest! {
         let (events, inside) = run(lay(&parts, &fates, seed), &packets, true);
         prop_assert_eq!(events.len() as u64 + inside, packets.len() as u64);
         prop_assert!(events.iter().map(|event| event.time).is_sorted());
-        let mut numbers: Vec<u64> = events.iter().map(|event| event.packet.number).collect();
+        let mut numbers: Vec<u64> = events.iter().map(|event| event.packet.serial).collect();
         numbers.sort_unstable();
         numbers.dedup();
         prop_assert_eq!(numbers.len(), events.len());
@@ -244,11 +222,27 @@ proptest! {
     }
 }
 
-/// The harness's packets have an ECN field too: the trait is all that a path asks for.
+/// A packet with nothing but what the trait demands.
+#[derive(Debug)]
+struct Number(u64);
+
+impl Packet for Number {
+    fn flow(&self) -> FlowKey {
+        FlowKey(0)
+    }
+    fn bytes(&self) -> u64 {
+        1000
+    }
+}
+
+/// The trait is all that a path asks for.
 #[test]
 fn anything_that_is_a_packet_is_carried() {
-    let mut path = Path::new(1).delay(Span(7), &WirePlan::default()).unwrap();
-    path.send(TestPacket { serial: 3, ..TestPacket::default() }, Time(1));
-    let event = path.advance(Time(8)).next().unwrap();
-    assert_eq!((event.packet.serial, event.time, event.marked), (3, Time(8), false));
+    let queue = Box::new(DropTail::new(DropTailParams { limit: Size::Packets(1) }));
+    let (delay, wire) = (Span(7), WirePlan::default());
+    let mut path =
+        Path::new(1).link(LinkConfig { port: PortConfig::new(Rate(8_000_000)), queue, delay, wire }).unwrap();
+    path.send(Number(3), Time(1));
+    let event = path.advance(Time(MS + 8)).next().unwrap();
+    assert_eq!((event.packet.0, event.time, event.marked), (3, Time(MS + 8), false));
 }

@@ -13,8 +13,8 @@
 //! | ns-2: 210 bytes, 64 kbit/s | 1000 bytes, and the rate must be given | as the other sources; the means of 500 ms and the shape of 1.5 are ns-2's |
 
 use super::{EcnField, Pace, Source};
-use sluicegate_base::params::{Raw, changed};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{About, Declared, Params, Range, Rate, Size, Span, Stream, choices, params};
 
 choices! {
     /// How the lengths of bursts and silences are distributed.
@@ -115,7 +115,7 @@ impl Source for Clock {
     }
 
     fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        (_, self.params) = changed(&self.params, name, value)?;
+        (_, self.params) = self.params.changed(name, value)?;
         self.pace.change(self.params.rate, self.params.packet_size);
         Ok(())
     }

@@ -8,8 +8,8 @@
 //! | ns-2 has no such source: an exponential on-off source whose bursts have no length stands in | a source of its own | its rate is then the mean rate |
 
 use super::{EcnField, Pace, Source};
-use sluicegate_base::params::{Raw, changed};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{About, Declared, Params, Range, Rate, Size, Span, Stream, choices, params};
 
 choices! {
     /// How long the packets of a Poisson source are.
@@ -78,7 +78,7 @@ impl Source for Clock {
     }
 
     fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        (_, self.params) = changed(&self.params, name, value)?;
+        (_, self.params) = self.params.changed(name, value)?;
         self.pace.change(self.params.rate, self.params.packet_size);
         Ok(())
     }

@@ -8,8 +8,8 @@
 //! | ns-2: `random_` draws each gap from 1 ± ½ times the mean | `jitter` scales that: 1 is `random_`, 0 is none | small jitter keeps sources from falling into step without blurring the rate |
 
 use super::{EcnField, Pace, Source};
-use sluicegate_base::params::{Raw, changed};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, params};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{About, Declared, Params, Range, Rate, Size, Span, Stream, params};
 
 params! {
     /// Parameters of a constant-bit-rate source over UDP.
@@ -68,7 +68,7 @@ impl Source for Clock {
     }
 
     fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        (_, self.params) = changed(&self.params, name, value)?;
+        (_, self.params) = self.params.changed(name, value)?;
         self.pace.change(self.params.rate, self.params.packet_size);
         Ok(())
     }

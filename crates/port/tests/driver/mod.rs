@@ -1,55 +1,13 @@
 //! A port with a clock that the test turns, and a record of what came out.
 
 use sluicegate_aqm::harness::TestPacket;
-use sluicegate_aqm::{Discipline, DropReason, FlowKey, Packet};
-use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
-use sluicegate_port::{Outcome, Port, PortConfig, PortPacket};
+use sluicegate_aqm::{Discipline, DropReason};
+use sluicegate_base::{Rate, Span, Stream, Time};
+use sluicegate_port::{Outcome, Port, PortConfig, Transit};
 use std::ops::DerefMut;
 
 /// A packet of a test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
-    pub inner: TestPacket,
-    pub arrived: Time,
-    pub marked: bool,
-}
-
-impl Packet for Sample {
-    fn flow(&self) -> FlowKey {
-        self.inner.flow()
-    }
-    fn bytes(&self) -> u64 {
-        self.inner.bytes
-    }
-    fn ecn(&self) -> Ecn {
-        self.inner.ecn
-    }
-    fn mark(&mut self) -> bool {
-        self.marked = self.inner.mark();
-        self.marked
-    }
-    fn class(&self) -> u8 {
-        self.inner.class
-    }
-    fn priority(&self) -> u8 {
-        self.inner.priority
-    }
-    fn label(&self) -> u32 {
-        self.inner.label
-    }
-    fn set_label(&mut self, label: u32) {
-        self.inner.label = label;
-    }
-}
-
-impl PortPacket for Sample {
-    fn arrived(&self) -> Time {
-        self.arrived
-    }
-    fn marked(&self) -> bool {
-        self.marked
-    }
-}
+pub type Sample = Transit<TestPacket>;
 
 /// What came out: the packet's place in the order of arrival, or the flow of a quench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +42,9 @@ impl<Q: DerefMut<Target: Discipline<Sample>>> Driver<Q> {
             log.push((
                 now.0,
                 match outcome {
-                    Outcome::Started(packet) => Fate::Started(packet.inner.serial),
-                    Outcome::Sent(packet) => Fate::Sent(packet.inner.serial),
-                    Outcome::Dropped(packet, reason) => Fate::Dropped(packet.inner.serial, reason),
+                    Outcome::Started(packet) => Fate::Started(packet.serial),
+                    Outcome::Sent(packet) => Fate::Sent(packet.serial),
+                    Outcome::Dropped(packet, reason) => Fate::Dropped(packet.serial, reason),
                     Outcome::Quenched(flow) => Fate::Quenched(flow.0),
                 },
             ));
@@ -110,9 +68,8 @@ impl<Q: DerefMut<Target: Discipline<Sample>>> Driver<Q> {
 
     /// This packet arrives; it gets its place in the order.
     pub fn submit(&mut self, packet: TestPacket) {
-        let inner = TestPacket { serial: self.arrived, ..packet };
+        let packet = Transit::new(TestPacket { serial: self.arrived, ..packet }, 0, self.now);
         self.arrived += 1;
-        let packet = Sample { inner, arrived: self.now, marked: false };
         self.call(|port, now, mut out| port.arrive(packet, now, &mut out));
     }
 
