@@ -103,7 +103,7 @@ def pytest_collection_finish() -> None:
     of the processor time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(200_000, 20, 100)
 
 
 # Matplotlib takes more than half of the time of tests that write pages. `make test-all` draws every figure; `make test`

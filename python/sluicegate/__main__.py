@@ -17,6 +17,8 @@ def main() -> None:
         command_line()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        gc.freeze()  # or Python looks through all that was imported three times before it ends
 
 
 if __name__ == "__main__":
