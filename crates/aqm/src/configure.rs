@@ -9,7 +9,7 @@ use sluicegate_base::{Declared, Link, Params, Time};
 
 /// A discipline whose parameters may change while it is in use.
 pub trait Configure<P>: Discipline<P> + Declared {
-    /// Applies new parameters; fields that are [`fixed`](Field::fixed) have not changed. What a smaller limit leaves no room for
+    /// Applies new parameters; fields that are [`fixed`](sluicegate_base::Field::fixed) have not changed. What a smaller limit leaves no room for
     /// is dropped with the reason `reconfigured`.
     fn configure(&mut self, params: Self::Params, ctx: &mut Ctx<'_, P>);
 }

@@ -3,18 +3,15 @@
 //!
 //! The items counted are arrivals; most of them also depart.
 
-#[path = "../tests/driver/mod.rs"]
-#[allow(dead_code)] // it takes the packet alone
-mod driver;
-
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use driver::Sample;
 use sluicegate_aqm::harness::TestPacket;
 use sluicegate_aqm::{Discipline, all, build};
 use sluicegate_base::{Link, Rate, Size, Span, Stream, Time, Value};
-use sluicegate_port::{Outcome, Port, PortConfig};
+use sluicegate_port::{Outcome, Port, PortConfig, Transit};
 use std::hint::black_box;
+
+type Sample = Transit<TestPacket>;
 
 const LINK: Link = Link { rate: Rate(8_000_000), packet: 1000 };
 const PACKETS: u64 = 100_000;
@@ -54,8 +51,8 @@ fn run(mut port: Port<Sample>) -> u64 {
             let now = port.next_deadline();
             port.advance(now, &mut |outcome: Outcome<'_, Sample>| count(&outcome, now, &mut waited));
         }
-        let inner = TestPacket { flow: serial % 40, bytes: 1000, serial, ..TestPacket::default() };
-        port.arrive(Sample { inner, arrived: at, marked: false }, at, &mut |outcome: Outcome<'_, Sample>| {
+        let packet = TestPacket { flow: serial % 40, bytes: 1000, serial, ..TestPacket::default() };
+        port.arrive(Transit::new(packet, 0, at), at, &mut |outcome: Outcome<'_, Sample>| {
             count(&outcome, at, &mut waited)
         });
     }
