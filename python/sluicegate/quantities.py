@@ -34,11 +34,11 @@ run = { duration = "1 s" }
 def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None) -> str:
     """The end of a message about a name that is none of those known: the nearest of them, or else `otherwise`, which is
     all of them unless given."""
-    from difflib import get_close_matches
+    from ._core import nearest
 
     names = list(dict.fromkeys(known))
-    near = get_close_matches(given, names, 1)
-    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(names)}" if otherwise is None else otherwise
+    near = nearest(given, names)
+    hint = f'did you mean "{near}"?' if near else f"known: {', '.join(names)}" if otherwise is None else otherwise
     return hint and f"; {hint}"
 
 

@@ -104,6 +104,13 @@ fn declarations_json() -> PyResult<String> {
     caught(|| declarations::declarations().to_string())
 }
 
+/// The nearest of `known` to `given`, if it is near at all.
+#[pyfunction]
+fn nearest(given: &str, known: Vec<String>) -> Option<String> {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    sluicegate_base::params::nearest(given, &known).map(str::to_owned)
+}
+
 /// PI's gains a and b for n flows with the round-trip time r in seconds on c packets per second, sampled w times in a second.
 #[pyfunction]
 fn pi_gains(n: f64, r: f64, c: f64, w: f64) -> (f64, f64) {
@@ -234,6 +241,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(commit, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(fair_share_gains, module)?)?;
     module.add_function(wrap_pyfunction!(afd_samples, module)?)?;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .ends import EndHooks
@@ -47,11 +46,10 @@ def hooks(thing: object, label: str, kind: type[AnyHooks], base: type, needed: S
 
 def no_method(label: str, method: str, thing: object) -> Exception:
     """The `ScenarioError` for a thing that lacks a method, with the nearest name that it has instead."""
-    from .._core import ScenarioError
+    from .._core import ScenarioError, nearest
 
-    own = [key for key in dir(thing) if not key.startswith("__") and key not in CALLED]
-    near = get_close_matches(method, own, 1)
-    hint = f' (it has "{near[0]}")' if near else ""
+    near = nearest(method, [key for key in dir(thing) if not key.startswith("__") and key not in CALLED])
+    hint = f' (it has "{near}")' if near else ""
     return ScenarioError(f"{label}: no method {method}{hint}")
 
 

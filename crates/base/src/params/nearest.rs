@@ -17,7 +17,15 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     if given.len() > 8 * (longest + 1) {
         return None;
     }
-    let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
-    let best = known.iter().min_by_key(|name| distance(name))?;
-    (distance(best) <= (given.chars().count().max(best.len()) / 3).max(1)).then_some(best)
+    let given = given.to_lowercase();
+    let edits = |name: &str| {
+        let name = name.to_lowercase();
+        // Whoever writes the beginning of a name means all of it.
+        let begins = given.len() > 2 && name.starts_with(&given);
+        if begins { 1 } else { strsim::damerau_levenshtein(&given, &name) }
+    };
+    // Of those with as few edits that which begins alike, such as "seed" for "sed", and not "set".
+    let alike = |name: &str| strsim::jaro_winkler(&given, &name.to_lowercase());
+    let best = known.iter().rev().min_by(|a, b| edits(a).cmp(&edits(b)).then(alike(b).total_cmp(&alike(a))))?;
+    (edits(best) <= (given.chars().count().max(best.len()) / 3).max(1)).then_some(best)
 }
