@@ -35,7 +35,7 @@ demo: setup ## reproduce CHOKe 1999 and show its report
 	fi; exit $$status
 
 test: WHICH := -m "not full"
-test: EXCLUDED := --exclude sluicegate-adapters
+test: EXCLUDED := --exclude sluicegate-adapters --exclude sluicegate-live
 test: tests ## the tests of a change: generated files fresh, Rust, Python, the reports in a browser
 
 test-all: export SLUICEGATE_TESTS := full
@@ -45,7 +45,8 @@ test-all: tests ## every test, and more examples of the random ones, as continuo
 OLD_RUST = $(shell rustc --version | awk -F'[ .]' '$$2 == 1 && $$3 < 91 { print "--exclude sluicegate-adapters" }')
 
 # Tests in Python wait for processes, and those with real packets for time to pass: so there is one worker more than processors. Rust's tests
-# are compiled and run in what is left. `make test` leaves out the adapters: QUIC and TLS would be a seventh of what is compiled.
+# are compiled and run in what is left. `make test` leaves out the adapters, whose QUIC and TLS would be a seventh of what is compiled, and
+# the link for real packets, which tests in Python send packets over.
 tests: setup
 	@tools/chromium >/dev/null
 	@mkdir -p out; log=out/tests-rust.log; \

@@ -152,7 +152,6 @@ def test_the_engine_of_disciplines_runs_controllers(made: tuple[sg.Evaluation, P
     assert (again.labels, again.suite) == (done.labels, SUITE)
 
 
-@pytest.mark.drawn
 def test_the_page_has_controllers_and_what_is_asked(made: tuple[sg.Evaluation, Path]) -> None:
     done, _ = made
     page = done.html()

@@ -87,7 +87,6 @@ def beside(made: tuple[Path, Outcome]) -> tuple[Paper, Path, Outcome]:
         return paper, out, reproduce(paper, out, only=SOME)
 
 
-@pytest.mark.drawn
 def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outcome]) -> None:
     out, outcome = made
     page = (out / "report.html").read_text("utf-8")

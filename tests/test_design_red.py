@@ -80,7 +80,8 @@ def test_w_q_follows_from_the_round_trip_and_the_delay_where_the_burst_does_not_
 @pytest.mark.parametrize(("more", "margin"), [(1, 2), (math.sqrt(2), 1.4), (2, 1)])  # Linux's weight may be √2 times it
 @given(window=st.floats(1.5, 1e6), delay=st.floats(0.01, 100))
 def test_the_loop_of_that_w_q_has_a_gain_margin(more: float, margin: float, window: float, delay: float) -> None:
-    """Hollot et al. 2001, with R + d = 1: a delay of 1, poles at 1, W/2 and T = 3(R + d)/d, the gain 3/4 (R + d)/d."""
+    """Hollot et al. 2001, with R + d = 1: a delay of 1, time constants of 1, W/2 and T = 3(R + d)/d, a gain of
+    3/4 (R + d)/d."""
     gain = 0.75 * (1 + 1 / delay)
     lags = (1.0, window / 2, 4 * gain / more)
     low, high = 0.0, math.pi

@@ -30,7 +30,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.drawn
 def test_every_figure_has_data_and_every_check_a_place(made: Path) -> None:
     assert FIGURES == [
         "choice",

@@ -124,7 +124,6 @@ def test_all_scenarios_give_what_matters_in_them(capsys: pytest.CaptureFixture[s
     assert report.ALIKE not in told
 
 
-@pytest.mark.drawn
 def test_the_page_shows_disciplines_scenarios_and_what_is_missing(made: tuple[Evaluation, Path]) -> None:
     done, _ = made
     assert done.page is not None
@@ -203,7 +202,6 @@ def test_the_page_to_choose_by_says_what_the_page_of_results_says() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.drawn
 def test_what_is_kept_is_not_run_again(made: tuple[Evaluation, Path]) -> None:
     done, out = made
     before = contents(out)

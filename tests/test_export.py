@@ -356,7 +356,6 @@ def test_a_time_sequence_needs_a_stream_at_a_link_under_study(run: sg.Run) -> No
 # --- command line ------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn
 def test_the_command_writes_them_all(run: sg.Run, tmp_path: Path, sluicegate: Program) -> None:
     sets = [word for key, value in SETS.items() for word in ("--set", f"{key}={value}")]
     asked = ["--flent", "a.flent.gz", "--qlog", "1=a.sqlog", "--qlog", "2"]
@@ -370,7 +369,6 @@ def test_the_command_writes_them_all(run: sg.Run, tmp_path: Path, sluicegate: Pr
     assert (tmp_path / "out/flow-2.svg").is_file()
 
 
-@pytest.mark.drawn
 def test_the_command_of_the_manual_is_right(tmp_path: Path, sluicegate: Program) -> None:
     page = Path(__file__).parents[1].joinpath("docs/results.md").read_text("utf-8")
     [line] = [line for line in page.splitlines() if line.startswith("sluicegate run two_way ")]

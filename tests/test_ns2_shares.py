@@ -80,7 +80,7 @@ def compare(table: str, case: str, runs: int = 1) -> None:
         assert means[0] == pytest.approx(means[1], rel=allowed), f"{name}: {means}, standard errors {errors}"
 
 
-@pytest.mark.parametrize("rate", ["0.1", "0.3", "0.6", "1"])
+@pytest.mark.parametrize("rate", ["0.1", *(pytest.param(rate, marks=pytest.mark.full) for rate in ("0.3", "0.6")), "1"])
 @pytest.mark.parametrize("agent", ALGORITHMS)
 @pytest.mark.parametrize("queue", ["droptail", "red"])
 def test_each_class_gets_and_loses_what_it_does_in_ns2(queue: str, agent: str, rate: str) -> None:

@@ -123,7 +123,6 @@ def checks(made: Path) -> dict[str, dict[str, Any]]:
     return {check["id"]: check for check in json.loads((made / "checks.json").read_text("utf-8"))}
 
 
-@pytest.mark.drawn
 def test_every_figure_is_written_with_its_data(made: Path) -> None:
     assert [each.id for each in PAPER.figures()] == FIGURES
     expected = {"report.html", "checks.json"} | {f"figures/{id_}.svg" for id_ in FIGURES}

@@ -119,7 +119,6 @@ def test_a_table_that_is_not_there_is_told_with_those_that_are(made: ResultObjec
     assert "nope" not in made.tables
 
 
-@pytest.mark.drawn
 def test_a_report_is_one_file_that_needs_no_other(made: ResultObject, tmp_path: Path) -> None:
     page = made.report(tmp_path / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
@@ -191,7 +190,6 @@ def test_tables_without_rows_are_not_written_and_old_ones_go(tmp_path: Path) -> 
     assert again.packets.schema == run.packets.schema
 
 
-@pytest.mark.drawn
 def test_the_command_run_draws_and_writes_a_page(sluicegate: Program, tmp_path: Path) -> None:
     done = sluicegate("run", "unresponsive", "--set", "run.duration=6 s", "--set", "run.warmup=2 s", "-o", "out")
     assert done.returncode == 0

@@ -423,7 +423,6 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, done: tuple[sg
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
-@pytest.mark.drawn
 def test_a_figure_and_a_page_are_written_with_the_tables(
     sluicegate: Program, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -244,7 +244,6 @@ def compared(**named: Any) -> sg.Comparison:
         return sg.compare(SCENARIO, disciplines="red,drop_tail", seeds=3, live=True, **named)
 
 
-@pytest.mark.drawn
 def test_simulation_and_real_hosts_are_paired(stub: Stub, tmp_path: Path) -> None:
     order: list[str] = []
     done = compared(out=tmp_path / "out", algorithms="bbr", progress=lambda _done, _all, label: order.append(label))

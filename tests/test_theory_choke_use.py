@@ -69,7 +69,6 @@ def test_the_table_says_what_the_model_says(sluicegate: Program) -> None:
     assert "warning" not in done.stdout
 
 
-@pytest.mark.drawn
 def test_everything_is_written_or_nothing(sluicegate: Program, tmp_path: Path) -> None:
     done = sluicegate(*ASKED, "--points", "50", "-o", "out")
     assert done.returncode == 0
@@ -176,7 +175,6 @@ warmup = "3 s"
 """
 
 
-@pytest.mark.drawn
 def test_vegas_has_one_column_and_a_warning_where_it_cuts_its_window(sluicegate: Program, tmp_path: Path) -> None:
     (tmp_path / "vegas.toml").write_text(VEGAS)
     done = sluicegate("run", "vegas.toml", "--with-theory", "-o", "out")
@@ -223,7 +221,6 @@ def test_a_wrong_value_is_one_line_and_exit_2(sluicegate: Program, changed: dict
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.drawn
 def test_candidates_are_tabled_and_drawn(sluicegate: Program, tmp_path: Path) -> None:
     done = sluicegate("theory", "candidates", "--flows", "5", "-o", "m.svg")
     assert done.returncode == 0
@@ -239,7 +236,6 @@ def test_candidates_are_tabled_and_drawn(sluicegate: Program, tmp_path: Path) ->
 # --- run --with-theory --------------------------------------------------------------------------
 
 
-@pytest.mark.drawn
 def test_the_model_beside_a_run(sluicegate: Program, paper: Path, tmp_path: Path) -> None:
     """One run of two minutes; shares come within two points, and the queue within a tenth with timeouts counted."""
     done = sluicegate("run", paper, "--with-theory", "-o", "out")

@@ -113,6 +113,7 @@ pub fn declarations() -> Json {
             json["remembers"] = entry.remembers.into();
             let told = entry.table.fields.iter().map(|field| field.name).filter(|name| TELLS_TO_MARK.contains(name));
             json["marks"] = match (entry.marks, told.collect::<Vec<_>>().join(" or ")) {
+                _ if is_container(entry.table.about.name) => "if its classes do".into(),
                 ("", told) if told.is_empty() => "never".into(),
                 ("", told) => format!("if {told} says so").into(),
                 (always, _) => always.into(),

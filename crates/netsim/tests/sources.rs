@@ -53,23 +53,23 @@ fn run(network: NetworkBuilder, seconds: u64) -> Outcome {
 #[test]
 fn the_queue_of_an_on_off_source_is_the_fluid_models() {
     // One exponential on-off source of peak r into a server of rate c < r (Anick, Mitra & Sondhi 1982, with one source):
-    // P(Q > x) = ρ exp(−z x), ρ = r/c · on/(on + off), z = 1/(on (r − c)) − 1/(off c), in bits. Packets of 200 bytes in
-    // bursts of 1250 are nearly a fluid.
+    // P(Q > x) = ρ exp(−z x), ρ = r/c · on/(on + off), z = 1/(on (r − c)) − 1/(off c), in bits. Packets of 500 bytes in
+    // bursts of 500 are nearly a fluid.
     let (r, c, on, off) = (2e6, 1e6, 1.0, 3.0);
     let rho = r / c * on / (on + off);
     let z = 1.0 / (on * (r - c)) - 1.0 / (off * c);
     let mean = |seed| {
-        let source = on_off(r as u64, Span::from_secs_f64(on), Span::from_secs_f64(off), Periods::Exponential, 200);
+        let source = on_off(r as u64, Span::from_secs_f64(on), Span::from_secs_f64(off), Periods::Exponential, 500);
         let (mut network, link, _) = network("drop_tail", c as u64, 1 << 40);
         network.flow(source).path([link]);
         let outcome = finished(plan(network, (20_000, 100), seed));
-        outcome.links[0].counters.queueing.as_secs() / outcome.window.as_secs() * 1600.0
+        outcome.links[0].counters.queueing.as_secs() / outcome.window.as_secs() * 4000.0
     };
     let values: Vec<f64> = (1..=5).map(mean).collect();
     let queue = values.iter().sum::<f64>() / 5.0;
     let variance = values.iter().map(|x| (x - queue) * (x - queue)).sum::<f64>() / 4.0;
     // Student's t with 4 degrees of freedom: 4.6 standard errors hold 99 %. The packets add less than one of them.
-    let error = 4.6 * (variance / 5.0).sqrt() + 1600.0;
+    let error = 4.6 * (variance / 5.0).sqrt() + 4000.0;
     let expected = rho / z;
     assert!((queue - expected).abs() < error && error < 0.15 * expected, "{queue} ± {error}, {expected}");
 }

@@ -8,7 +8,7 @@
 | jitter is the packet delay variation (Sec. 2.6; RFC 5481, Sec. 4.2) | the 99th percentile of a group's delays less the least one in the measured window, the packets of all its flows pooled | flows of a group have the same path |
 | global synchronization ratio: which part of the flows loses in a loss event (Sec. 2.4) | of the flows that sent in a sample, the fraction that loses; the mean over samples with a loss | a sample is a round trip |
 | queue-level metrics (Sec. 4.2) | of each link under study utilisation, delay, losses, marks, the mean and the greatest length of its queue, and the mean of the discipline's own average, if it keeps one | the packet in transmission is not counted |
-| interval between losses (Sec. 2.3) | mean time between samples with a loss; between single losses where packets are looked at | losses of one round trip are one event |
+| interval between losses (Sec. 2.3) | mean time between samples with a loss; in scenarios that keep the table of packets (`packets=True`), between single losses | losses of one round trip are one event |
 | flow completion time (Sec. 2.1) | of transfers, and of web pages: from the first request until all objects are there | what a user waits for |
 
 `samples` has what is sampled, `single` what single packets tell.

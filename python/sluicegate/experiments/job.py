@@ -188,7 +188,7 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
         stream = BytesIO()
         if columns is not None and job.real is not None:
             columns = tuple(column for column in columns if column in tables[name].columns)
-        table = tables[name] if columns is None else tables[name].select(columns)
+        table = tables[name] if columns is None else tables[name][list(columns)]
         table.write_ipc_stream(stream, compression="zstd")
         kept[name] = stream.getvalue()
     return kept

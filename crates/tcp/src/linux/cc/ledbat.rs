@@ -220,11 +220,11 @@ mod tests {
 
         /// Alone on a path it ends with TARGET in the queue, give or take a packet.
         #[test]
-        fn keeps_the_target_in_the_queue(pipe in 5.0f64..100.0, base_ms in 20u64..200, start in 2u32..150) {
+        fn keeps_the_target_in_the_queue(pipe in 5.0f64..50.0, base_ms in 20u64..200, start in 2u32..150) {
             let (mut ledbat, mut window) = (Ledbat::new(TARGET, 1.0), window(start));
             let base = base_ms as f64;
             ledbat.update_base_delay(Span::from_millis(base_ms), Time::ZERO);
-            for round in 0..4000u64 {
+            for round in 0..2000u64 {
                 let rtt = Span((base * (cwnd(&ledbat, &window) / pipe).max(1.0) * 1e6) as u64);
                 window.now = Time::ZERO + Span::from_secs(round / 8);
                 for _ in 0..window.cwnd {
