@@ -160,6 +160,8 @@ def test_the_schema_takes_valid_scenarios(schema: jsonschema.Draft202012Validato
         ('delay = "1 ms"', 'delay = "1"'),
         ('delay = "1 ms"', 'delay = "-1 ms"'),
         ('rate = "2 Mbit/s"', 'rate = "2 Mb"'),
+        ('rate = "2 Mbit/s"', 'rate = "2 Mbit/s"\npacket_size = 500'),
+        ('rate = "2 Mbit/s"', 'rate = "2 Mbit/s"\npacket_size = "2 packets"'),
     ],
 )
 def test_the_schema_refuses_what_the_core_refuses(schema: jsonschema.Draft202012Validator, old: str, new: str) -> None:

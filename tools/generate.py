@@ -72,8 +72,13 @@ def python_type(field: Declaration) -> str:
     elif field["kind"] == "choice":
         kind = f"Literal[{', '.join(json.dumps(choice) for choice in field['choices'])}]"
     else:
-        kind = PYTHON_TYPES[field["kind"]]
+        kind = "str" if in_bytes(field) else PYTHON_TYPES[field["kind"]]
     return kind if has_value(field) else f"{kind} | None"
+
+
+def in_bytes(field: Declaration) -> bool:
+    """Whether it is a size that cannot be a number, which would count packets."""
+    return bool(field["kind"] == "size" and field["unit"] == "B")
 
 
 def has_value(field: Declaration) -> bool:
@@ -182,7 +187,7 @@ JSON_TYPES = {
 
 def json_bounds(field: Declaration) -> Declaration:
     """The range of a plain number ("above 0 and at most 1") as keywords of JSON Schema."""
-    if field["kind"] not in ("number", "integer", "size"):
+    if field["kind"] not in ("number", "integer", "size") or in_bytes(field):
         return {}
     least = {} if field["kind"] == "number" else {"minimum": 0}
     bounds = re.findall(rf"({'|'.join(BOUNDS)}) ([0-9.eE+-]+)", field["range"])
@@ -197,7 +202,7 @@ def json_pattern(field: Declaration) -> Declaration:
     if not field["units"]:
         return {}
     quantity = rf"{NUMBER}\s*({'|'.join(map(re.escape, field['units']))})"
-    if field["kind"] == "size":
+    if field["kind"] == "size" and not in_bytes(field):
         quantity = rf"(\+?[0-9]+\s*(packets?)?|{quantity})"
     return {"pattern": rf"^\s*{quantity}\s*$"}
 
@@ -210,7 +215,8 @@ def json_field(field: Declaration) -> Declaration:
         described.append(f"Range: {field['range']}.")
     if field["derived"]:
         described.append(f"Default: {field['derived']}.")
-    schema = {"description": " ".join(described)} | JSON_TYPES[field["kind"]] | json_bounds(field) | json_pattern(field)
+    kind = JSON_TYPES["text" if in_bytes(field) else field["kind"]]
+    schema = {"description": " ".join(described)} | kind | json_bounds(field) | json_pattern(field)
     if field["choices"]:
         schema["enum"] = field["choices"]
     if field["default"] is not None:

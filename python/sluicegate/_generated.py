@@ -153,8 +153,8 @@ class Red(Declared, role="queue"):
     law: Literal["section7", "figure2", "ns2", "figure17"] = "section7"
     arithmetic: Literal["float", "shifts"] = "float"
     mode: Literal["packet", "byte"] = "packet"
-    max_packet: int | str | None = None
-    short_first: int | str | None = None
+    max_packet: str | None = None
+    short_first: str | None = None
 
 
 @dataclass(frozen=True)
@@ -224,9 +224,9 @@ class PenaltyBox(Declared, role="queue"):
     flows: int = 1000
     c: str = "96 kbit/s"
     rtt: str = "50 ms"
-    packet: int | str | None = None
+    packet: str | None = None
     share: float = 0.05
-    depth: int | str | None = None
+    depth: str | None = None
     bandwidth: str | None = None
 
 
@@ -439,7 +439,7 @@ class ChokeLinux(Declared, role="queue"):
     max_th: int | str = 60
     burst: int | None = None
     max_p: float = 0.02
-    avpkt: int | str = "1000 B"
+    avpkt: str = "1000 B"
     bandwidth: str | None = None
     ecn: bool = False
 
@@ -558,7 +558,7 @@ class Pi(Declared, role="queue"):
     w: float = 170.0
     p_0: float = 0.0
     mode: Literal["packet", "byte"] = "packet"
-    max_packet: int | str | None = None
+    max_packet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -802,7 +802,7 @@ class Gred(Declared, role="queue"):
     queue_limit: int | str | None = None
     limit: int | str = 300
     burst: int | None = None
-    avpkt: int | str = "1000 B"
+    avpkt: str = "1000 B"
     bandwidth: str | None = None
 
 
@@ -879,7 +879,7 @@ class Ared(Declared, role="queue"):
     wait: bool = False
     law: Literal["section7", "figure2", "ns2", "figure17"] = "section7"
     s: str | None = None
-    packet: int | str | None = None
+    packet: str | None = None
     bandwidth: str | None = None
 
 
@@ -968,7 +968,7 @@ class Rem(Declared, role="queue"):
     inw: float = 1.0
     t_update: str = "2 ms"
     mode: Literal["packet", "byte"] = "packet"
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     bandwidth: str | None = None
 
 
@@ -1025,7 +1025,7 @@ class Pie(Declared, role="queue"):
     mark_th: float = 0.1
     derandomise: bool = True
     mode: Literal["packet", "byte"] = "packet"
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     law: Literal["rfc8033", "linux"] = "rfc8033"
     limit: int | str = 1000
     delay: Literal["timestamp", "length"] = "timestamp"
@@ -1351,7 +1351,7 @@ class Fq(Declared, role="queue"):
     name: ClassVar[str] = "fq"
 
     _: KW_ONLY
-    quantum: int | str | None = None
+    quantum: str | None = None
     limit: int | str = 300
     drop: Literal["tail", "head"] = "tail"
 
@@ -1398,8 +1398,8 @@ class FqLinux(Declared, role="queue"):
     _: KW_ONLY
     limit: int | str = 10000
     flow_limit: int = 100
-    quantum: int | str | None = None
-    initial_quantum: int | str | None = None
+    quantum: str | None = None
+    initial_quantum: str | None = None
     maxrate: str | None = None
     refill_delay: str = "40 ms"
     low_rate_threshold: str = "550 kbit/s"
@@ -1444,7 +1444,7 @@ class Sfq(Declared, role="queue"):
     divisor: int = 1024
     flows: int = 128
     depth: int = 127
-    quantum: int | str | None = None
+    quantum: str | None = None
     limit: int | str = 127
     perturb: str = "10 s"
     headdrop: bool = False
@@ -1487,7 +1487,7 @@ class Codel(Declared, role="queue"):
     limit: int | str = 1000
     ecn: bool = False
     ce_threshold: str | None = None
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     law: Literal["rfc8289", "linux"] = "rfc8289"
 
 
@@ -1532,13 +1532,13 @@ class FqCodel(Declared, role="queue"):
     target: str = "5 ms"
     interval: str = "100 ms"
     flows: int = 1024
-    quantum: int | str | None = None
+    quantum: str | None = None
     limit: int | str = 10240
     ecn: bool = True
     ce_threshold: str | None = None
     ce_threshold_ect: Literal["l4s_ect", "any_ect"] = "any_ect"
     drop_batch: int = 64
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     law: Literal["rfc8289", "linux"] = "rfc8289"
 
 
@@ -1596,10 +1596,10 @@ class FqPie(Declared, role="queue"):
     mark_th: float = 0.1
     derandomise: bool = True
     mode: Literal["packet", "byte"] = "packet"
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     law: Literal["rfc8033", "linux"] = "rfc8033"
     flows: int = 1024
-    quantum: int | str | None = None
+    quantum: str | None = None
     limit: int | str = 10240
 
 
@@ -1672,7 +1672,7 @@ class DualPi2(Declared, role="queue"):
     overload: Literal["drop_on_overload", "overflow"] = "drop_on_overload"
     drop_at: Literal["dequeue", "enqueue"] = "dequeue"
     ect: Literal["l4s_ect", "any_ect"] = "l4s_ect"
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     law: Literal["rfc9332", "linux"] = "rfc9332"
 
 
@@ -1719,7 +1719,7 @@ class L4sStep(Declared, role="queue"):
     ect: Literal["l4s_ect", "any_ect"] = "l4s_ect"
     target: str = "5 ms"
     interval: str = "100 ms"
-    max_packet: int | str | None = None
+    max_packet: str | None = None
     overload: Literal["drop_on_overload", "overflow"] = "drop_on_overload"
 
 
@@ -1785,9 +1785,9 @@ class Cake(Declared, role="queue"):
     ingress: bool = False
     nat: bool | None = None
     wash: bool = False
-    memlimit: int | str | None = None
+    memlimit: str | None = None
     limit: int | str | None = None
-    mtu: int | str | None = None
+    mtu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -1843,7 +1843,7 @@ class Drr(Declared, role="queue"):
 
     classes: Sequence[Class | Discipline] = ()
     _: KW_ONLY
-    quantum: int | str | None = None
+    quantum: str | None = None
     limit: int | str | None = None
     bands: int | None = None
 
@@ -1907,8 +1907,8 @@ class Class(Declared, role="class"):
     queue: Discipline
     _: KW_ONLY
     class_: int | None = None
-    max_length: int | str | None = None
-    quantum: int | str | None = None
+    max_length: str | None = None
+    quantum: str | None = None
 
 
 @dataclass(frozen=True)
@@ -1958,7 +1958,7 @@ class Wired(Declared):
     _: KW_ONLY
     tx_ring: int | str | None = None
     framing: str = "0 B"
-    frame_min: int | str | None = None
+    frame_min: str | None = None
     cells: Literal["none", "atm", "ptm"] | None = None
     loss: float = 0.0
     burst_loss: float | None = None
@@ -2118,8 +2118,8 @@ class Hosts(Flows):
     _: KW_ONLY
     profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "linux"] | None = None
     window: int | str | None = None
-    packet_size: int | str | None = None
-    header_size: int | str | None = None
+    packet_size: str | None = None
+    header_size: str | None = None
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     min_rto: str | None = None
@@ -2267,7 +2267,7 @@ class Telnet(Hosts, role="flows"):
         | None
     ) = None
     _: KW_ONLY
-    message_size: int | str = "1 B"
+    message_size: str = "1 B"
     messages: int | None = None
     distribution: Literal["exponential", "pareto"] = "exponential"
     interval: str = "1100 ms"
@@ -2473,7 +2473,7 @@ class Udp(Flows, role="flows"):
     rate: str
     ecn: bool = False
     codepoint: Literal["ect0", "ect1"] = "ect0"
-    packet_size: int | str = "1000 B"
+    packet_size: str = "1000 B"
     jitter: float = 0.0
 
 
@@ -2509,7 +2509,7 @@ class Poisson(Flows, role="flows"):
     rate: str
     ecn: bool = False
     codepoint: Literal["ect0", "ect1"] = "ect0"
-    packet_size: int | str = "1000 B"
+    packet_size: str = "1000 B"
     sizes: Literal["fixed", "exponential"] = "fixed"
 
 
@@ -2558,7 +2558,7 @@ class OnOff(Flows, role="flows"):
     off_mean: str = "500 ms"
     distribution: Literal["exponential", "pareto"] = "exponential"
     shape: float = 1.5
-    packet_size: int | str = "1000 B"
+    packet_size: str = "1000 B"
 
 
 @dataclass(frozen=True)
@@ -2587,7 +2587,7 @@ class Endpoints(Flows, role="flows"):
     count: int = 1
     _: KW_ONLY
     ends: EndsFactory | str
-    packet_size: int | str = "1500 B"
+    packet_size: str = "1500 B"
 
 
 Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff | Endpoints
@@ -2649,9 +2649,9 @@ class Shaper(Declared, role="shaper"):
     _: KW_ONLY
     rate: str = "95 %"
     framing: str | None = None
-    frame_min: int | str | None = None
+    frame_min: str | None = None
     cells: Literal["none", "atm", "ptm"] | None = None
-    burst: int | str | None = None
+    burst: str | None = None
     position: Literal["before", "behind"] | None = None
     buffer: int | str | None = None
 
@@ -2709,7 +2709,7 @@ class Reverse(Declared, role="reverse"):
     delay: str | None = None
     buffer: int | str | None = None
     framing: str | None = None
-    frame_min: int | str | None = None
+    frame_min: str | None = None
     cells: Literal["none", "atm", "ptm"] | None = None
     loss: float | None = None
     burst_loss: float | None = None
