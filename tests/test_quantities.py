@@ -135,7 +135,7 @@ def test_only_a_half_width_that_rounds_to_zero_is_left_out(
 
 def test_the_dash_is_explained_where_it_stands() -> None:
     said = spread_text(2)
-    assert [spread_text(1), spread_text(2, True)] == ["no intervals", f"{said}; ± –: of one run"]
+    assert [spread_text(1), spread_text(2, True)] == ["no intervals", f"{said}; ± –: only one run has a value"]
 
 
 @pytest.mark.parametrize(

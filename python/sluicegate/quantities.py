@@ -202,7 +202,7 @@ def significant(value: float | None) -> str:
 
 
 UNKNOWN = "± –"
-"""What tables have for the half width of a value that one of several runs has alone."""
+"""What tables show in place of a half width if only one of several runs has the value."""
 
 
 def plus_minus(mean: float, half: float | None, decimals: int, sign: str = "", alone: str = "") -> str:
@@ -218,11 +218,11 @@ def plus_minus(mean: float, half: float | None, decimals: int, sign: str = "", a
 
 
 def spread_text(count: int, of_one_run: bool = False) -> str:
-    """What a table says of its intervals: "mean ± half width of its 95 % interval", and what the dash means that stands
-    for the half width of a value that one of several runs has alone, if there is any."""
+    """What a table says of its intervals: "mean ± half width of its 95 % interval", and, if the table has a value
+    that only one of several runs has, what the dash beside it means."""
     if count < 2:
         return "no intervals"
-    return f"mean ± half width of its 95 % interval{f'; {UNKNOWN}: of one run' if of_one_run else ''}"
+    return f"mean ± half width of its 95 % interval{f'; {UNKNOWN}: only one run has a value' if of_one_run else ''}"
 
 
 def uncertain(mean: float, half: float, unit: str = "", most: int = 4, decimals: int = 6) -> str:

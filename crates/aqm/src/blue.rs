@@ -21,7 +21,7 @@
 //! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
 //! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | packet loss is the paper's event, q > L its alternative |
 //! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |
-//! | marks whatever p is | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
+//! | marks whatever p is | with p above `mark_th` = 0.1, a packet is dropped instead of marked; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | early drops are packet loss too | they do not raise p | p would raise itself |
 //! | nothing on the order of tests | the full buffer first, then p | as in ns |
 //! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | p is a probability |

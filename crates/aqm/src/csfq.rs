@@ -62,7 +62,7 @@ discipline! {
         /// Time constant of a flow's rate.
         k: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
             source("Stoica, Shenker & Zhang 1998, as remembered: 100 ms");
-        /// Time constant of the link's rates, and length of the windows after which α changes.
+        /// Time constant of the link's rates, and length of the windows after which the fair rate α changes.
         k_alpha: Span = default(Span::from_millis(200)), range(Range::above(0.0).to(3600.0)),
             source("Stoica, Shenker & Zhang 1998, as remembered: 200 ms");
         /// The rate that flows share.

@@ -14,7 +14,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | a packet is sent when the deficit covers it (1995) | it is sent while the deficit is above zero, even if the deficit then falls below zero | a container cannot know the length of a packet before its class has given it up; so in FQ-CoDel (RFC 8290). Shares are the same; a class is ahead of its share by at most one packet, where by the rule of 1995 it is behind |
+//! | a packet is sent when the deficit covers it (1995) | it is sent while the deficit is above zero, even if the deficit then falls below zero | a container cannot know the length of a packet before its class has given it up; FQ-CoDel has the same rule (RFC 8290). Shares are the same; a class is ahead of its share by at most one packet, where by the rule of 1995 it is behind |
 //! | a queue that becomes empty loses its deficit | what it owes stays owed; what it had left is lost when the link next asks it, and it then leaves the list | forgiving debts would let a class of single long packets take more than its share. A class learns that it is idle by being asked |
 //! | one queue for each flow | one for each class of `[[queue.classes]]`, as with `priority` | RED 1993, Sec. XII, for each class of traffic |
 //! | the quantum should be no less than the longest packet | any from 64 bytes on | with less the link goes round the list more than once for a packet, the shares are the same |

@@ -32,9 +32,9 @@
 //! | the text of 2001 was not at hand | the rule is that of ns-2, by one of its authors, and DCN 2004, Sec. 2 | ns-2's code is the reference for what these texts leave open |
 //! | lists start at 10.1 s in ns-2's scripts | the first interval starts at 0 and lasts 10·R | the scripts let the simulation settle |
 //! | p is raised, then 1 ms later lowered | both at once | no flow is both raised and lowered |
-//! | p, the probability that a flow's packet is dropped, doubles if p_pre > p and else rises by p_pre: RED's drop rate times the flow's drops in the lists, over the mean of the identified flows | p + min(p, p_pre) | the same in one formula |
+//! | p, the probability that a flow's packet is dropped, doubles if p_pre > p and else rises by p_pre. p_pre is RED's drop rate times the flow's drops in the lists, divided by the mean of these drops over the identified flows | p + min(p, p_pre) | the same in one formula |
 //! | unresponsive: of a flow's last five changes of p, ns-2 takes all pairs whose drop rates differ by less than ten times. A pair is bad if the flow's rate fell by less than the root of the drop rates' ratio. The flow is unresponsive with 3 or more bad pairs and no other pair, or with n other pairs and at least 4·n bad ones | the same; `unresponsive_test` switches it off | ns-2 |
-//! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists; only its count for the first of these intervals is incomplete |
+//! | a flow's arrivals are counted from its first packet on | from its first drop on | a flow is identified by drops in three lists; only its count for the first of these intervals is incomplete |
 //! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; while so many have state, drops of other flows count only in RED's drop rate p_now | memory stays bounded whatever arrives |
 //! | drops | drops and marks of RED | if RED marks, the history of a flow's drops consists of marks |
 //! | monitored flows are dropped before RED, and those drops enter no list | the same; reason `policed` | ns-2 |

@@ -22,7 +22,7 @@
 //! | nothing on slow links and small packets | the same values | on 1 Mbit/s a packet takes as long to send as six updates, the price swings, and one CUBIC flow uses 65 % (93 % with `t_update` = 20 ms). With mode = packet, packets shorter than `max_packet` look like an overload and are dropped on a link that is not full |
 //! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; the rate c is in packets of this length |
 //! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
-//! | marks whatever p is: the prices of a path add up in its marks | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
+//! | marks whatever p is: the prices of a path add up in its marks | with p above `mark_th` = 0.1, a packet is dropped instead of marked; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | nothing on a full buffer | `limit` packets are held, and an arrival at a full buffer is dropped with reason `tail`, without a random draw | ns-2 holds one less |
 //! | nothing on idle links | updates go on until the price is 0 and would stay there | the result is the same, and an idle link needs no timer |
 

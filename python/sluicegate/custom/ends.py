@@ -68,8 +68,8 @@ class Endpoint(ABC):
 
 
 EndsFactory: TypeAlias = Callable[..., tuple[Endpoint, Endpoint]]
-"""What makes the sender and the receiver of a flow. It gets, as keywords, the values of `[flows.python]`, and `seed`, a
-whole number that is the flow's own, and `flow`, its number in results, as far as its signature names them."""
+"""What makes the sender and the receiver of a flow. It gets the values of `[flows.python]` as keywords. If its
+signature names them, it also gets `seed`, a whole number that is the flow's own, and `flow`, its number in results."""
 
 
 class EndHooks(NamedTuple):

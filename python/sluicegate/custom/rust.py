@@ -36,16 +36,16 @@ ADAPTED = ("quinn:bbr", "quinn:cubic", "quinn:newreno", "smoltcp:cubic")
 """Ends that `crates/adapters` has."""
 
 CRATES = ("base", "aqm", "port", "tcp", "netsim", "lab")
-"""What a program is made of, and a person's file may use."""
+"""The crates that a program depends on, and that a user's file in it may use."""
 
 SOURCE = "SLUICEGATE_SOURCE"
 """The variable that says where a checkout is, for a package that was installed without one."""
 
 WATCH_S = 0.1
-"""How often whoever waits for a run is asked whether it is still wanted."""
+"""Seconds: at least this often a waiting caller's `progress` is called, which ends the run by raising."""
 
 Names = Sequence[tuple[str, str | None]]
-"""What a scenario names, each with the scenario's file, beside which a path begins; None for the working directory."""
+"""Names, each with the file of its scenario, to whose folder paths are relative; None: to the working directory."""
 
 
 def is_rust(name: str) -> bool:

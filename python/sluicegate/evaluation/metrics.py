@@ -4,10 +4,10 @@
 |---|---|---|
 | goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share that came twice: packets sent again minus packets lost, divided by packets delivered; of transfers that end, their bits divided by the time that they took | rates of links are in IP bits too; `goodput_bps` of a run's `flows`, what receivers handed on, is in bits of data, without headers |
 | percentiles of delay | from histograms with bins of 1/128 of the delay, propagation included; what differs by less than a bin is called a tie | each flow has its own histogram, with few bins |
-| latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group mean and percentiles over the packets of all its flows | propagation belongs to the path; what is left is waiting and sending |
+| latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group, the mean and percentiles over the packets of all its flows | propagation belongs to the path; what is left is waiting and sending |
 | jitter is the packet delay variation (Sec. 2.6; RFC 5481, Sec. 4.2) | the 99th percentile of a group's delays less the least one in the measured window, the packets of all its flows pooled | flows of a group have the same path |
 | global synchronization ratio: which part of the flows loses in a loss event (Sec. 2.4) | of the flows that sent in a sample, the fraction that loses; the mean over samples with a loss | a sample is a round trip |
-| queue-level metrics (Sec. 4.2) | of each link under study utilisation, delay, losses, marks, the mean and the greatest length of its queue, and the mean of the discipline's own average, if it keeps one | the packet in transmission is not counted |
+| queue-level metrics (Sec. 4.2) | of each link under study: utilisation, delay, losses, marks, the mean and the greatest length of its queue, and the mean of the discipline's own average, if it keeps one | the packet in transmission is not counted |
 | interval between losses (Sec. 2.3) | mean time between samples with a loss; in scenarios that keep the table of packets (`packets=True`), between single losses | losses of one round trip are one event |
 | flow completion time (Sec. 2.1) | of transfers, and of web pages: from the first request until all objects are there | what a user waits for |
 

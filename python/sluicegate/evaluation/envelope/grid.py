@@ -1,7 +1,8 @@
 """The grid of an envelope: links and loads, and how long each is run.
 
-A cell lasts as long as its flows need to settle, in seconds, round trips, packets and cycles of CUBIC, and is measured
-for as long again. Computing time grows with packets: a cell with more than `Grid.most` of them is not measured.
+The warm-up of a cell lasts as long as its flows need to settle: the longest of so many seconds, round trips, packets
+and cycles of CUBIC. The cell is then measured for as long again. Computing time grows with packets: a cell with
+more than `Grid.most` of them is not measured.
 """
 
 from __future__ import annotations
