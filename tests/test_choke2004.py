@@ -233,6 +233,7 @@ def test_vegas_keeps_alpha_to_beta_packets_of_each_flow_in_a_queue_without_losse
         assert 1.0 <= (link["queue_packets_mean"] + 1) / flows <= most + 1 / flows
 
 
+@pytest.mark.drawn
 def test_a_whole_report(tmp_path: Path) -> None:
     outcome = reproduce("choke2004", tmp_path / "out", settings=TINY)
     checks = json.loads((tmp_path / "out" / "checks.json").read_text("utf-8"))
@@ -245,5 +246,5 @@ def test_a_whole_report(tmp_path: Path) -> None:
         assert evidence == "" or evidence.split("-")[0] == figure
     for id_ in (each.id for each in PAPER.figures()):
         assert any(name.startswith(f"{id_}-") for name in verdicts), id_
-        assert "<text" in (tmp_path / "out" / "figures" / f"{id_}.svg").read_text("utf-8")
+        assert (tmp_path / "out" / "figures" / f"{id_}.svg").stat().st_size > 10_000
         assert pl.read_parquet(tmp_path / "out" / "data" / f"{id_}.parquet").height > 2

@@ -364,9 +364,9 @@ def test_groups_and_quantities_are_shown_as_asked(sluicegate: Program, tmp_path:
         (["--group", "viop"], '--group viop: no such group; did you mean "voip"?'),
         (["--group", "udp"], "--group udp: no such group; known: voip, flood"),
         (["--group", "flood", "--group", "flod"], '--group flod: no such group; did you mean "flood"?'),
-        (["--metric", "p98"], '--metric p98: no such quantity; did you mean "p99"?'),
+        (["--metric", "p98"], '--metric p98: no such quantity; did you mean "p95"?'),
         (["--metric", "utilization"], '--metric utilization: no such quantity; did you mean "utilisation"?'),
-        (["--metric", "jain"], '--metric jain: no such quantity; did you mean "jain_all"?'),
+        (["--metric", "jain"], '--metric jain: no such quantity; did you mean "jain_tcp"?'),
         (["--metric", "zzz"], "--metric zzz: no such quantity; known: throughput, loss, p50, p95, p99, "),
     ],
 )

@@ -69,7 +69,7 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> sg.Recommendation:
     ("text", "told"),
     [
         ("viop p99 below 30 ms", "no such group: 'viop'; did you mean \"voip\"?"),
-        ("voip p98 below 30 ms", "no such quantity of a group: 'p98'; did you mean \"p99\"?"),
+        ("voip p98 below 30 ms", "no such quantity of a group: 'p98'; did you mean \"p95\"?"),
         ("voip below 30 ms", "names no quantity of voip"),
         ("voip p99 below 30 parsecs", '"parsecs" is not a unit here'),
         ("voip p99 below 30", "ms"),

@@ -51,7 +51,8 @@ def an_evaluation() -> sg.Evaluation:
     return sg.evaluate("choke", quick=True, only=["8.2.2"], alone=True, seeds=1)
 
 
-MAKERS = (a_run, a_comparison, a_recommendation, a_sweep, a_replay, replays, an_evaluation)
+DRAWN = pytest.param(a_run, marks=pytest.mark.drawn)  # all pages are drawn by the same code, and drawing one is slow
+MAKERS = (DRAWN, a_comparison, a_recommendation, a_sweep, a_replay, replays, an_evaluation)
 
 
 @pytest.fixture(scope="module", params=MAKERS, ids=lambda maker: maker.__name__)
@@ -130,7 +131,7 @@ def test_a_report_is_one_file_that_needs_no_other(made: ResultObject, tmp_path: 
     assert text.count("<svg") >= 1
     ids = re.findall(r'\bid="([^"]*)"', text)
     assert len(ids) == len(set(ids))
-    if isinstance(made, sg.Run):  # all pages are drawn by the same code, and drawing one is slow
+    if isinstance(made, sg.Run):
         assert made.report(tmp_path / "again.html").read_bytes() == page.read_bytes()
     names = {"drop_tail", "choke"} if isinstance(made, sg.Replay) and len(made.disciplines) > 1 else {"choke"}
     if isinstance(made, sg.Run | sg.Comparison | sg.Recommendation | sg.Sweep):

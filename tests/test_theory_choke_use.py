@@ -69,6 +69,7 @@ def test_the_table_says_what_the_model_says(sluicegate: Program) -> None:
     assert "warning" not in done.stdout
 
 
+@pytest.mark.drawn
 def test_everything_is_written_or_nothing(sluicegate: Program, tmp_path: Path) -> None:
     done = sluicegate(*ASKED, "--points", "50", "-o", "out")
     assert done.returncode == 0

@@ -14,11 +14,10 @@ def main() -> None:
     try:
         from .cli import main as command_line
 
+        gc.freeze()  # or Python looks through all that was imported three times more before it ends
         command_line()
     except KeyboardInterrupt:
         sys.exit(130)
-    finally:
-        gc.freeze()  # or Python looks through all that was imported three times before it ends
 
 
 if __name__ == "__main__":

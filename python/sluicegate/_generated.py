@@ -1306,8 +1306,8 @@ class Csfq(Declared, role="queue"):
             both; Stoica, Shenker & Zhang 1998, as remembered)
         k: Time constant of a flow's rate. (default: 100 ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang
             1998, as remembered: 100 ms)
-        k_alpha: Time constant of the link's rates, and length of the windows after which α changes. (default: 200
-            ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang 1998, as remembered: 200 ms)
+        k_alpha: Time constant of the link's rates, and length of the windows after which the fair rate α changes.
+            (default: 200 ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang 1998, as remembered: 200 ms)
         c: The rate that flows share. (default: the link's rate; above 0 bit/s; Stoica, Shenker & Zhang 1998, as
             remembered: C)
         flows: Largest number of flows whose rates the edge remembers. (flows; default: 65536; at least 1 and at

@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -94,15 +93,18 @@ def write_json(path: Path, value: object) -> None:
 def near_file(path: Path, bundled: Sequence[str] = ()) -> str:
     """The end of a message about a file that is not there: the file of its folder whose name is nearest, and the
     nearest of names that are `bundled`, if any is near."""
+    from ._core import nearest
+
     try:
         known = [each.name for each in path.parent.iterdir() if each.suffix == path.suffix and each.is_file()]
     except OSError:
         known = []
     complete = [] if path.suffix else [f"{path.name}.toml"]
-    near = [name for name in complete if path.with_name(name).is_file()] or get_close_matches(path.name, known, 1, 0.75)
-    meant = [f'"{path.with_name(name)}"' for name in near[:1]]
-    same = get_close_matches(path.name.removesuffix(".toml"), bundled, 1, 0.75)
-    meant += [f'{"the bundled " if near else ""}"{name}"' for name in same]
+    there = [name for name in complete if path.with_name(name).is_file()]
+    near = there[0] if there else nearest(path.name, known)
+    meant = [f'"{path.with_name(near)}"'] if near else []
+    if same := nearest(path.name.removesuffix(".toml"), bundled):
+        meant.append(f'{"the bundled " if near else ""}"{same}"')
     return f"; did you mean {' or '.join(meant)}?" if meant else ""
 
 

@@ -420,9 +420,10 @@ impl Table {
     }
 }
 
-// What all sets of parameters do alike, compiled once and not for each of them.
+// What all sets of parameters do alike, compiled once and not for each of them. The macro calls it.
 
 /// Given values, and the defaults of the rest; notes which fields follow the link.
+#[doc(hidden)]
 pub fn or_default(
     fields: &[Field],
     given: Given<'_>,
@@ -440,11 +441,13 @@ pub fn or_default(
 }
 
 /// These values as given ones.
+#[doc(hidden)]
 pub fn given(values: &[Option<Value>]) -> impl FnMut(usize) -> Option<Value> {
     |at| values[at].clone()
 }
 
 /// Reads one of the values, and gives which one it is; see [`Params::changed`].
+#[doc(hidden)]
 pub fn change(fields: &[Field], values: &mut Values, name: &str, raw: &Raw) -> Result<usize, String> {
     let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
     let at = names.iter().position(|known| *known == name).ok_or_else(|| unknown(name, &names))?;
@@ -456,6 +459,7 @@ pub fn change(fields: &[Field], values: &mut Values, name: &str, raw: &Raw) -> R
 }
 
 /// Derives these of the values from the link; whether any has changed.
+#[doc(hidden)]
 pub fn follow(fields: &[Field], values: &mut Values, following: &[usize], link: &Link) -> bool {
     let mut changed = false;
     for &at in following {

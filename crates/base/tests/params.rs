@@ -121,4 +121,12 @@ fn only_a_near_name_is_proposed() {
     assert_eq!(nearest("raet", &known), Some("rate"));
     assert_eq!(nearest("Delay", &known), Some("delay"));
     assert_eq!(nearest("colour", &known), None);
+    // One letter is near to no other, and a text of another script to none of as many letters.
+    let short = ["a", "q", "\u{4e2d}\u{56fd}\u{4eba}"];
+    assert_eq!(["x", "", "abc"].map(|given| nearest(given, &short)), [None; 3]);
+    assert_eq!(nearest("A", &short), Some("a"));
+    // The beginning of a name comes before an edit, and what begins alike before the rest.
+    assert_eq!(nearest("prio", &["rio", "priority"]), Some("priority"));
+    assert_eq!(nearest("sed", &["set", "seed"]), Some("seed"));
+    assert_eq!(nearest("jain", &["jain_tcp", "jain_all"]), Some("jain_tcp"), "the first of like ones");
 }

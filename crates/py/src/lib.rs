@@ -15,7 +15,7 @@ mod simulation;
 use lent::{ConservationError, PyCtx, PyHeader, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use scenario::PyScenario;
 use simulation::{Driver, PySimulation};
 use sluicegate_base::{Link, Rate, Time};
@@ -104,11 +104,13 @@ fn declarations_json() -> PyResult<String> {
     caught(|| declarations::declarations().to_string())
 }
 
-/// The nearest of `known` to `given`, if it is near at all.
+/// The nearest of `known` to `given`, if it is near at all. Names of files may have what no text has.
 #[pyfunction]
-fn nearest(given: &str, known: Vec<String>) -> Option<String> {
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    sluicegate_base::params::nearest(given, &known).map(str::to_owned)
+fn nearest<'py>(given: &Bound<'py, PyString>, known: Vec<Bound<'py, PyString>>) -> Option<Bound<'py, PyString>> {
+    let names: Vec<_> = known.iter().map(|name| name.to_string_lossy()).collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let near = sluicegate_base::params::nearest(&given.to_string_lossy(), &names)?;
+    names.iter().position(|name| *name == near).map(|at| known[at].clone())
 }
 
 /// PI's gains a and b for n flows with the round-trip time r in seconds on c packets per second, sampled w times in a second.

@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from difflib import get_close_matches
 from typing import Any
 
 from .. import _core
@@ -275,8 +274,8 @@ def _range(argument: str, start: str, end: str, rest: str) -> tuple[str, ...]:
     words = rest.split()
     whole = words[-1:] == ["whole"] and bool(words.pop())
     if not words or not words[-1].isdecimal():
-        near = get_close_matches(words[-1], WORDS, 1) if words and words[-1] not in WORDS else []
-        hint = f'; did you mean "{near[0]}"?' if near else f", as in {EXAMPLE}"
+        near = _core.nearest(words[-1], WORDS) if words and words[-1] not in WORDS else None
+        hint = f'; did you mean "{near}"?' if near else f", as in {EXAMPLE}"
         raise refuse(f"the number of values must come last{hint}")
     count = int(words.pop())
     if not 2 <= count <= MOST_VALUES:
@@ -284,8 +283,8 @@ def _range(argument: str, start: str, end: str, rest: str) -> tuple[str, ...]:
     by_ratio = words[-1:] == ["log"]
     if words[-1:] in (["log"], ["linear"]):
         words.pop()
-    if len(words) > 1 or (words and get_close_matches(words[0], WORDS, 1)):
-        wrong = next((word for word in words if get_close_matches(word, WORDS, 1)), words[-1])
+    if len(words) > 1 or (words and _core.nearest(words[0], WORDS)):
+        wrong = next((word for word in words if _core.nearest(word, WORDS)), words[-1])
         hint = did_you_mean(wrong, WORDS, "a range is A..B UNIT N or A..B UNIT log N")
         raise refuse(f'"{wrong}" is not expected here{hint}')
     first, last = EXACT.create_decimal(start), EXACT.create_decimal(end)

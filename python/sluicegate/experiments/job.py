@@ -141,8 +141,8 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     within half a second.
 
     Raises `sluicegate.ScenarioError` when the scenario is not valid or a file is not the one asked for, KeyError when
-    a table lacks a column to keep, RuntimeError when this is another build of Sluicegate, and what a discipline written
-    in Python raises.
+    there is no table to keep, `polars.exceptions.ColumnNotFoundError` when it lacks a column, RuntimeError when this is
+    another build of Sluicegate, and what a discipline written in Python raises.
     """
     import polars as pl
 
@@ -188,7 +188,7 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
         stream = BytesIO()
         if columns is not None and job.real is not None:
             columns = tuple(column for column in columns if column in tables[name].columns)
-        table = tables[name] if columns is None else tables[name][list(columns)]
+        table = tables[name] if columns is None else tables[name].select(columns)
         table.write_ipc_stream(stream, compression="zstd")
         kept[name] = stream.getvalue()
     return kept
