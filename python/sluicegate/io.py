@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LAST = ("checks.json", "summary.json")
-"""What says that a folder is complete: these files come last, and old ones go first."""
+"""What says that a folder is complete: new ones are written last, and old ones are removed first."""
 
 OURS = ({"version", "scenario"}, {"version", "replay"}, {"version", "suite"}, {"law", "points"}, {"class", "verdict"})
 """Keys by which the files of `LAST` are known as Sluicegate's: of a run, comparison or sweep; of a replay; of an
@@ -31,7 +31,7 @@ KINDS = {
     "totals.parquet": "a sweep", "comparison.parquet": "a comparison", "cells.parquet": "an envelope",
     "curve.parquet": "a theory", "groups.parquet": "a run", "flows.parquet": "a replay",
 }  # fmt: skip
-"""Of what a folder holds the results, by the first of these files that is in it."""
+"""The kind of results that a folder holds, by the first of these files that is in it."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing itself. Python does not say which file it was writing."""

@@ -64,7 +64,7 @@ discipline! {
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
     }
     rules {
-        "law = linux belongs to delay = timestamp" [law, delay]
+        "law = linux needs delay = timestamp" [law, delay]
             |p| p.pie.law == PieVersion::Rfc8033 || p.delay == Delay::Timestamp;
     }
 }

@@ -11,7 +11,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | interactive (TELNET) and bulk (FTP) traffic in classes with separate queues "to give priority to the interactive traffic", each with RED of its own (RED 1993, Sec. XII) | `[[queue.classes]]` in the order of priority, each with any discipline | the paper's example, with a choice of disciplines |
-//! | nothing on what makes the class | the class of the flow, or the length of the packet, or both; what no class takes goes to the last | both of Sec. XII's examples can be said: interactive flows, and short control packets |
+//! | nothing on what makes the class | the class of the flow, or the length of the packet, or both; what no class takes goes to the last | both of Sec. XII's examples can be described: interactive flows, and short control packets |
 //! | nothing on a class that keeps the link busy | the classes after it wait for ever | strict priority; `drr` shares |
 //! | nothing on when a class is idle | its idle period, which RED needs, begins when the link asks it for a packet and it has none. After its last packet the link asks it once more, even if an earlier class then sends | as for a queue with a link of its own. Linux's `prio` does not ask once more |
 //! | nothing on an average | none is reported: each class keeps its own | a sum would belong to no queue |

@@ -42,10 +42,10 @@ SOURCE = "SLUICEGATE_SOURCE"
 """The variable that says where a checkout is, for a package that was installed without one."""
 
 WATCH_S = 0.1
-"""Seconds: at least this often a waiting caller's `progress` is called, which ends the run by raising."""
+"""Seconds: a waiting caller's `progress` is called at least this often; it can end the run by raising an exception."""
 
 Names = Sequence[tuple[str, str | None]]
-"""Names, each with the file of its scenario, to whose folder paths are relative; None: to the working directory."""
+"""Names, each with the file of its scenario. Paths are relative to its folder; with None, to the working directory."""
 
 
 def is_rust(name: str) -> bool:

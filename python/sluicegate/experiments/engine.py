@@ -242,7 +242,7 @@ def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
         raise _core.ScenarioError("seeds = []: at least one is needed")
     for seed in numbers:
         if not 0 <= seed <= LARGEST_SEED:
-            raise _core.ScenarioError(f"seeds = {seed}: must not be negative, and at most {LARGEST_SEED}")
+            raise _core.ScenarioError(f"seeds = {seed}: must be at least 0 and at most {LARGEST_SEED}")
     for seed, times in Counter(numbers).items():
         if times > 1:
             raise _core.ScenarioError(f"seeds = {seed}: is there twice")

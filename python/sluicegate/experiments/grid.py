@@ -252,7 +252,9 @@ def _values(key: str, given: object) -> tuple[str, ...]:
             )
         values = [part.strip() for part in re.split(r",(?![^\[]*\])", given)]  # a comma in brackets is a list's own
         if "" in values:
-            raise _core.ScenarioError(f"over: {key}={given}: a value is missing, as in queue.discipline=red,choke")
+            raise _core.ScenarioError(
+                f"over: {key}={given}: a value is missing; write, for example, queue.discipline=red,choke"
+            )
         return tuple(values)
     listed: Any = given.tolist() if hasattr(given, "tolist") else given  # an array
     if isinstance(listed, Declared | type):

@@ -39,7 +39,7 @@ SENSES: dict[str, Literal["below", "above"]] = {
     "below": "below", "under": "below", "at most": "below", "<": "below", "<=": "below", "≤": "below",
     "above": "above", "over": "above", "at least": "above", ">": "above", ">=": "above", "≥": "above",
 }  # fmt: skip
-"""How a bound is said. A value at the bound keeps it: measured values are real numbers."""
+"""The words for a bound. A value equal to the bound meets it, with "<" too: measured values are real numbers."""
 
 OF_GROUPS = {
     "throughput": "throughput", "throughput per flow": "per_flow", "per flow": "per_flow", "loss": "loss",
@@ -63,9 +63,9 @@ TOLERANCE = 5
 waits of a second a person does not notice which is shorter by 50 ms."""
 
 GRAIN = {"ms": "1 ms", "%": "0.1 points"}
-"""The least such tolerance by unit, for a part of a best value near zero is nothing. Screens and speech coders advance
-in steps of 7 to 20 ms, so that 1 ms moves neither; 0.1 points of loss are one packet of a call in 20 s, and a tenth of
-what is heard (ITU-T G.113). Rates and Jain's index have none: their best value is not near zero."""
+"""The least such tolerance by unit: 5 % of a best value near zero would be almost nothing. Screens and speech coders
+advance in steps of 7 to 20 ms, so that 1 ms moves neither; 0.1 points of loss are one packet of a call in 20 s, and a
+tenth of what is heard (ITU-T G.113). Rates and Jain's index have none: their best value is not near zero."""
 
 
 Error = Callable[[str], _core.ScenarioError]

@@ -108,7 +108,7 @@ def not_above(limit: float, why: str = "") -> Bound:
 
     def of(quantity: Quantity) -> Bounds:
         margin, seeds = quantity.spread.margin, quantity.spread.count
-        return Bounds(None, limit + margin, f"{told}, and {margin:.2g}, the 95 % interval over {seeds} seeds")
+        return Bounds(None, limit + margin, f"{told}, plus {margin:.2g}, the 95 % interval over {seeds} seeds")
 
     return Bound(f"not above {limit:.4g}", of)
 

@@ -46,7 +46,7 @@ params! {
     }
     rules {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
-        "law = linux belongs to derandomise = true" [law, derandomise]
+        "law = linux needs derandomise = true" [law, derandomise]
             |p| p.law == PieVersion::Rfc8033 || p.derandomise;
     }
 }
