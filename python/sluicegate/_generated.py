@@ -982,7 +982,7 @@ class Pie(Declared, role="queue"):
 
     Source: RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c
 
-    Rules: max_packet is in bytes; law = linux belongs to derandomise = true; law = linux belongs to delay = timestamp
+    Rules: max_packet is in bytes; law = linux needs derandomise = true; law = linux needs delay = timestamp
 
     Attributes:
         target: Desired queueing delay. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
@@ -1552,7 +1552,7 @@ class FqPie(Declared, role="queue"):
 
     Source: Ramakrishnan et al. 2019; draft-tahiliani-tsvwg-fq-pie; Linux, net/sched/sch_fq_pie.c
 
-    Rules: max_packet is in bytes; law = linux belongs to derandomise = true; quantum is in bytes
+    Rules: max_packet is in bytes; law = linux needs derandomise = true; quantum is in bytes
 
     Attributes:
         target: Desired queueing delay. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
