@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LAST = ("checks.json", "summary.json")
-"""What says that a folder is complete: new ones are written last, and old ones are removed first."""
+"""The files that say that a folder is complete: new ones are written last, and old ones are removed first."""
 
 OURS = ({"version", "scenario"}, {"version", "replay"}, {"version", "suite"}, {"law", "points"}, {"class", "verdict"})
 """Keys by which the files of `LAST` are known as Sluicegate's: of a run, comparison or sweep; of a replay; of an

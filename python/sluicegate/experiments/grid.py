@@ -33,7 +33,7 @@ together, and the values of all of them for each point."""
 
 DISCIPLINE = "queue.discipline"
 QUEUE = "queue"
-"""Another name of it: the argument of `simulate`."""
+"""Another name of `DISCIPLINE`: the argument of `simulate`."""
 
 MOST = 1_000_000
 """Runs of a sweep; they are listed before they begin."""

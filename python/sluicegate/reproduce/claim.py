@@ -250,7 +250,9 @@ def numbered(figure: str, source: str, checks: Iterable[Check]) -> list[Check]:
         if isinstance(evidence, Check):
             evidence = next((other for other, each in zip(ids, given, strict=True) if each is evidence), "")
             if not evidence:
-                raise ValueError(f"{id_}: its evidence is not a check of the same figure; name it by its id")
+                raise ValueError(
+                    f"{id_}: its evidence is not a check of the same figure; name a check of another figure by its id"
+                )
         found.append(replace(check, id=id_, source=f"{check.source or source}{where}", evidence=evidence))
     return found
 
