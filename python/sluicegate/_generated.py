@@ -542,8 +542,8 @@ class Pi(Declared, role="queue"):
         p_0: The probability at the start. (default: 0.0; at least 0 and at most 1; ns-2, prob_)
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; ns-2, queue_in_bytes_ and bytes_)
-        max_packet: In byte mode, the length for which the probability is p, and the packet length in q and q_ref.
-            (B; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
+        max_packet: In byte mode, a packet of this length has the probability p; q and q_ref count packets of this
+            length. (B; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
     """
 
     name: ClassVar[str] = "pi"

@@ -56,7 +56,7 @@ discipline! {
         p_0: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("ns-2, prob_"), fixed(true);
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("ns-2, queue_in_bytes_ and bytes_");
-        /// In byte mode, the length for which the probability is p, and the packet length in q and q_ref.
+        /// In byte mode, a packet of this length has the probability p; q and q_ref count packets of this length.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("ns-2: mean_pktsize_");
     }

@@ -1,7 +1,7 @@
 //! Which marks and drops show who sends most: those that fall on flows in proportion to what they send (RED 1993, Sec. X).
 //!
 //! Drops do not fall in proportion if the present queue decides them, or the packet's flow, class or priority. Each class of a
-//! container chooses among its own packets: it is a group for itself.
+//! container chooses among its own packets, so each class counts as a group of its own.
 
 use crate::classes::{ClassFilter, class_of};
 use crate::discipline::{DropReason, Packet};
