@@ -1742,7 +1742,8 @@ class Cake(Declared, role="queue"):
             diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
         rtt: A round trip that few flows exceed. For this time a queue's delay must exceed its target before the
-            first signal. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+            first signal; a queue that has had no signal yet, or has sent nothing for this time, signals with the
+            second late packet. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
         target: Acceptable delay of a standing queue, or one and a half times the time of the longest packet if
             that is more. (default: rtt/20, 1 us at least; at least 0.000001 and at most 3600 s; iproute2,
             tc/q_cake.c)

@@ -84,8 +84,8 @@ discipline! {
         /// Among whom the link is shared.
         flowmode: FlowMode = default(FlowMode::TripleIsolate), source("tc-cake(8)"),
             tc("flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-dsthost, triple-isolate");
-        /// A round trip that few flows exceed. For this time a queue's delay must exceed its target before the first
-        /// signal.
+        /// A round trip that few flows exceed. For this time a queue's delay must exceed its target before the first signal; a queue
+        /// that has had no signal yet, or has sent nothing for this time, signals with the second late packet.
         rtt: Span = default(Span::from_millis(100)), range(Range::from(1e-6).to(3600.0)),
             source("tc-cake(8)"), tc("rtt");
         /// Acceptable delay of a standing queue, or one and a half times the time of the longest packet if that is
