@@ -12,6 +12,7 @@ from sluicegate.quantities import (
     UNITS,
     UNKNOWN,
     column_value,
+    did_you_mean,
     duration,
     fixed,
     in_base_unit,
@@ -168,3 +169,8 @@ def test_a_mean_has_no_more_digits_than_its_interval_and_its_unit_have_use_for(
     mean: float, half: float, unit: str, text: str
 ) -> None:
     assert uncertain(mean, half, unit) == text
+
+
+def test_names_of_files_that_are_no_text_are_compared_too() -> None:
+    assert did_you_mean("caf\udce9", ["b", "caf\udce9s"]) == '; did you mean "caf\udce9s"?'
+    assert did_you_mean("x", ["q"], "") == "", "one letter is near to no other"
