@@ -1741,12 +1741,11 @@ class Cake(Declared, role="queue"):
         diffserv: How traffic is divided into tins by its DSCP, which is the class of its flow. (default:
             diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
-        rtt: A round trip that few flows exceed. For this time a queue's delay must exceed its target before the
-            first signal; a queue that has had no signal yet, or has sent nothing for this time, signals with the
-            second late packet. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
-        target: Acceptable delay of a standing queue, or one and a half times the time of the longest packet if
-            that is more. (default: rtt/20, 1 us at least; at least 0.000001 and at most 3600 s; iproute2,
-            tc/q_cake.c)
+        rtt: A round trip that few flows exceed: the longest time for which the delay of a queue may exceed its
+            target without a signal. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+        target: Acceptable delay of a standing queue. With bandwidth it is at least one and a half times what the
+            longest packet takes; where that decides, rtt is lengthened too. (default: rtt/20, 1 us at least; at
+            least 0.000001 and at most 3600 s; iproute2, tc/q_cake.c)
         ack_filter: What happens to queued acknowledgements that a later one makes redundant. (default: disabled;
             tc-cake(8))
         overhead: Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for
@@ -1757,16 +1756,17 @@ class Cake(Declared, role="queue"):
         ingress: Also count dropped packets, for a shaper behind the slow link: whatever arrives has already used
             that link. (default: false; tc-cake(8))
         nat: Distinguish hosts by their addresses before this host translates them. Without it all that a home
-            sends (with ingress: all that it receives) counts as one host. (default: yes; in a tc line only if the
-            device needs it (`tc --wan`); tc-cake(8))
+            sends (with ingress: all that it receives) counts as one host. (default: true; in a tc line, only
+            where this host translates addresses (`tc --wan`); tc-cake(8))
         wash: Clear the class of packets after choosing their tin. (default: false; tc-cake(8))
         memlimit: Largest total number of bytes in all queues, without the packet in transmission. (B; default: 4
             bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu; at least 1; Linux,
             net/sched/sch_cake.c)
-        limit: Largest total length of all queues, in addition to memlimit. (packets; default: that of memlimit;
-            at least 1; Sluicegate)
-        mtu: The longest packet of the link, with its link header. (B; default: 1514 B, or the link's typical
-            packet if that is longer; at least 64 and at most 65536; Linux: the device's MTU and link header)
+        limit: Largest total length of all queues, without the packet in transmission; memlimit holds as well.
+            (packets; default: none; at least 1; Sluicegate)
+        mtu: The longest packet of the link. Linux counts the link's header, so 1514 B is that of Ethernet. (B;
+            default: 1514 B, or the link's typical packet if that is longer; at least 64 and at most 65536; Linux:
+            the device's MTU and link header)
     """
 
     name: ClassVar[str] = "cake"

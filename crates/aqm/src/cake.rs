@@ -84,12 +84,12 @@ discipline! {
         /// Among whom the link is shared.
         flowmode: FlowMode = default(FlowMode::TripleIsolate), source("tc-cake(8)"),
             tc("flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-dsthost, triple-isolate");
-        /// A round trip that few flows exceed. For this time a queue's delay must exceed its target before the first signal; a queue
-        /// that has had no signal yet, or has sent nothing for this time, signals with the second late packet.
+        /// A round trip that few flows exceed: the longest time for which the delay of a queue may exceed its target
+        /// without a signal.
         rtt: Span = default(Span::from_millis(100)), range(Range::from(1e-6).to(3600.0)),
             source("tc-cake(8)"), tc("rtt");
-        /// Acceptable delay of a standing queue, or one and a half times the time of the longest packet if that is
-        /// more.
+        /// Acceptable delay of a standing queue. With bandwidth it is at least one and a half times what the longest
+        /// packet takes; where that decides, rtt is lengthened too.
         target: Option<Span> = optional("rtt/20, 1 us at least"), range(Range::from(1e-6).to(3600.0)),
             source("iproute2, tc/q_cake.c");
         /// What happens to queued acknowledgements that a later one makes redundant.
@@ -106,17 +106,17 @@ discipline! {
         ingress: bool = default(false), source("tc-cake(8)"), tc("ingress, egress");
         /// Distinguish hosts by their addresses before this host translates them. Without it all that a home sends
         /// (with ingress: all that it receives) counts as one host.
-        nat: Option<bool> = optional("yes; in a tc line only if the device needs it (`tc --wan`)"),
+        nat: Option<bool> = optional("true; in a tc line, only where this host translates addresses (`tc --wan`)"),
             source("tc-cake(8)"), tc("nat, nonat");
         /// Clear the class of packets after choosing their tin.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");
         /// Largest total number of bytes in all queues, without the packet in transmission.
         memlimit: Option<Size> = optional("4 bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu"),
             unit("B"), range(Range::from(1.0)), source("Linux, net/sched/sch_cake.c"), tc("memlimit");
-        /// Largest total length of all queues, in addition to memlimit.
-        limit: Option<Size> = optional("that of memlimit"), unit("packets"), range(Range::from(1.0)),
+        /// Largest total length of all queues, without the packet in transmission; memlimit holds as well.
+        limit: Option<Size> = optional("none"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
-        /// The longest packet of the link, with its link header.
+        /// The longest packet of the link. Linux counts the link's header, so 1514 B is that of Ethernet.
         mtu: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.clamp(1514, 65_536))),
             unit("B"), range(Range::from(64.0).to(65_536.0)), source("Linux: the device's MTU and link header");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::{Discipline, DropReason, Entry, Overload, all, build};
-use sluicegate_base::params::{Given, Kind, Problem, Raw, Table};
+use sluicegate_base::params::{Given, Kind, Problem, Raw, Table, given};
 use sluicegate_base::{Ecn, Field, Link, Rate, Size, Span, Stream, Value};
 
 pub const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
@@ -345,7 +345,7 @@ fn point_7_no_call_leaves_a_wakeup_that_is_due() {
                     _ => None,
                 })
                 .collect();
-            let Some(mut harness) = harness(name, &mut |at| values[at].clone(), seed) else { continue };
+            let Some(mut harness) = harness(name, &mut given(&values), seed) else { continue };
             runs += 1;
             for _ in 0..300 {
                 match rng.below(8) {

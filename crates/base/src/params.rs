@@ -441,7 +441,6 @@ pub fn or_default(
 }
 
 /// These values as given ones.
-#[doc(hidden)]
 pub fn given(values: &[Option<Value>]) -> impl FnMut(usize) -> Option<Value> {
     |at| values[at].clone()
 }

@@ -33,7 +33,7 @@ use sluicegate_aqm::red::RedParams;
 use sluicegate_aqm::rem::RemParams;
 use sluicegate_aqm::sred::SredParams;
 use sluicegate_base::Link;
-use sluicegate_base::params::Raw;
+use sluicegate_base::params::{self, Raw};
 
 /// The parameters of the discipline of this name, from given values, as its program reads them; the rest are its defaults for the
 /// link. `generation` tells these from those that are in force.
@@ -59,7 +59,7 @@ pub fn lay_out(
             let value = given(field.name).map(|raw| field.read(&raw)).transpose();
             values.push(value.map_err(|rule| format!("{}: {rule}", field.name))?);
         }
-        let params = P::build(&mut |at| values[at].clone(), link).map_err(|problem| problem.to_string())?;
+        let params = P::build(&mut params::given(&values), link).map_err(|problem| problem.to_string())?;
         params.lay_out(wire, generation)
     }
     let of = match name {

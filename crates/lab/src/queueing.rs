@@ -15,7 +15,7 @@ use crate::section::{Found, Given, Section, beyond, json, values_at};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Class, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain};
-use sluicegate_base::params::{DefaultValue, Table, Values};
+use sluicegate_base::params::{DefaultValue, Table, Values, given};
 use sluicegate_base::{Field, Link, Params, Size, Value};
 use sluicegate_port::TokenBucket;
 use std::borrow::Cow;
@@ -67,7 +67,7 @@ impl Queueing {
         if let Some(at) = beyond(table, found, &values) {
             return Err(format!("{} is {}", table.fields[at].name, table.fields[at].range.text("packets")));
         }
-        let resolved = (table.resolve)(&mut |at| values[at].clone(), &link.facts());
+        let resolved = (table.resolve)(&mut given(&values), &link.facts());
         resolved.map_err(|problem| problem.text().to_owned())?;
         classes.iter().try_for_each(|(_, queue)| queue.check(link))
     }
@@ -198,7 +198,7 @@ impl Queueing {
             Queueing::Ours(table, found, classes) => (table, found, classes),
         };
         let values = told(table, found, link, shaper);
-        let mut given = |at: usize| values[at].clone();
+        let mut given = given(&values);
         let built = if classes.is_empty() {
             build(table.about.name, &mut given, link)
         } else {

@@ -2,7 +2,7 @@
 
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
+use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean, given};
 use sluicegate_base::{Declared, ETHERNET, Link, Params, Rate, Size, Span, Value};
 use sluicegate_tcp::params::profile_of;
 use sluicegate_tcp::profiles::{PROFILES, Profile};
@@ -152,7 +152,7 @@ impl<'a> Section<'a> {
             let rule = format!("{held} at {}, must be {range} packets", link.rate);
             return Err(self.document.error(*place, &format!("{key} = {value}"), &rule));
         }
-        (table.resolve)(&mut |at| values[at].clone(), link).map_err(|problem| match problem {
+        (table.resolve)(&mut given(&values), link).map_err(|problem| match problem {
             Problem::Missing(field) => self.document.error(self.place, &self.key(field), "must be given"),
             Problem::Broken(rule) => self.broken(&rule, table, found, link),
         })
@@ -200,7 +200,7 @@ pub(crate) fn fields<T: Declared>(
     let values = section.resolve(&table, &found, &link)?;
     object(&table, &values, map);
     fill_from_profile(&table, &found, map);
-    let built = T::Params::build(&mut |at| values[at].clone(), &link);
+    let built = T::Params::build(&mut given(&values), &link);
     Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
 }
 

@@ -7,7 +7,7 @@ use crate::plan::{FlowPlan, Hop, Hops, LinePlan, LinkPlan, Plan};
 use crate::source::SourcePlan;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Proportional, all, build};
-use sluicegate_base::params::{Raw, did_you_mean, unknown};
+use sluicegate_base::params::{Raw, did_you_mean, given, unknown};
 use sluicegate_base::{ETHERNET, Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_port::{Framing, WirePlan};
 use std::borrow::Cow;
@@ -439,7 +439,7 @@ fn named(name: &str, parameters: &[(&str, &dyn Display)], link: &Link) -> Result
         let read: Result<Value, String> = table.fields[at].read(&raw(&value.to_string()));
         values[at] = Some(read.map_err(|rule| format!("{name}: {key}: {rule}"))?);
     }
-    let built = build(name, &mut |at| values[at].clone(), link).expect("a known name");
+    let built = build(name, &mut given(&values), link).expect("a known name");
     let queue = built.map_err(|problem| format!("{name}: {problem}"))?;
     Ok((table.about.name, queue, Proportional::Queue(entry.proportional)))
 }

@@ -316,7 +316,7 @@ mod tests {
             let tick = Some(Span::from_millis(ms));
             let params = TcpParams { algorithm: Some(algorithm), clock_tick: tick, profile: None, ..params() };
             let values = params.values();
-            TcpParams::from_values(&mut |at| values[at].clone()).is_ok()
+            TcpParams::from_values(&mut sluicegate_base::params::given(&values)).is_ok()
         };
         assert_eq!([500, 501].map(|ms| kept(Algorithm::Bbr, ms)), [true, false]);
         assert!(kept(Algorithm::Tahoe, 501));
