@@ -84,12 +84,13 @@ discipline! {
         /// Among whom the link is shared.
         flowmode: FlowMode = default(FlowMode::TripleIsolate), source("tc-cake(8)"),
             tc("flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-dsthost, triple-isolate");
-        /// A round trip that few flows exceed: the longest time for which the delay of a queue may exceed its target
-        /// without a signal.
+        /// A round trip that few flows exceed: the longest time for which the delay of a queue may exceed what target
+        /// allows without a signal.
         rtt: Span = default(Span::from_millis(100)), range(Range::from(1e-6).to(3600.0)),
             source("tc-cake(8)"), tc("rtt");
         /// Acceptable delay of a standing queue. With bandwidth it is at least one and a half times what the longest
-        /// packet takes; where that decides, rtt is lengthened too.
+        /// packet takes; where that decides, rtt is lengthened too. A signal also needs a delay above four times what
+        /// that packet takes (with ingress: and above twice that for each bulk flow).
         target: Option<Span> = optional("rtt/20, 1 us at least"), range(Range::from(1e-6).to(3600.0)),
             source("iproute2, tc/q_cake.c");
         /// What happens to queued acknowledgements that a later one makes redundant.
@@ -116,7 +117,7 @@ discipline! {
         /// Largest total length of all queues, without the packet in transmission; memlimit holds as well.
         limit: Option<Size> = optional("none"), unit("packets"), range(Range::from(1.0)),
             source("Sluicegate");
-        /// The longest packet of the link. Linux counts the link's header, so 1514 B is that of Ethernet.
+        /// The longest packet of the link. Linux counts the link's header too: 1514 B for Ethernet.
         mtu: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.clamp(1514, 65_536))),
             unit("B"), range(Range::from(64.0).to(65_536.0)), source("Linux: the device's MTU and link header");
