@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import io
 import json
 import re
@@ -91,7 +92,7 @@ def test_the_classes_have_the_declared_fields_and_defaults() -> None:
         assert declared["class_name"] in sg.__all__
         fields = {field.name.rstrip("_"): field for field in dataclasses.fields(made)}
         classes = {"classes"} if declared.get("container") else set()  # which are no value of a key
-        explained = re.findall(r"^ {8}(\w+): ", made.__doc__, re.MULTILINE)
+        explained = re.findall(r"^ {4}(\w+): ", inspect.cleandoc(made.__doc__), re.MULTILINE)
         assert set(fields) == {field["name"] for field in declared["fields"]} | classes
         for field in declared["fields"]:
             ours = fields[field["name"]]

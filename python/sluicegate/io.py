@@ -126,7 +126,7 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write a table as Parquet. Raises OSError; when Polars writes to the disk itself, it raises something else."""
     buffer = BytesIO()
     frame.write_parquet(buffer)
-    path.write_bytes(buffer.getbuffer())
+    path.write_bytes(buffer.getvalue())
 
 
 @contextmanager

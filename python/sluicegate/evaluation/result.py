@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,16 +25,17 @@ MORE = (*TABLES[1:], *DRAWN_ONCE)
 
 class Evaluation(Outcome, ResultObject):
     __doc__ = (
-        (Outcome.__doc__ or "").replace(
+        cleandoc(Outcome.__doc__ or "").replace(
             "What came of a suite; `Evaluation` is the same with its page.", "What `evaluate` returns."
         )
         + """
-    >>> done = sg.evaluate("choke", only=["8.2.2"], quick=True, seeds=1, duration="2 s")
-    >>> done.references
-    ['drop_tail', 'fq_codel']
-    >>> done.runs.height
-    6
-    """
+
+>>> done = sg.evaluate("choke", only=["8.2.2"], quick=True, seeds=1, duration="2 s")
+>>> done.references
+['drop_tail', 'fq_codel']
+>>> done.runs.height
+6
+"""
     )
 
     @classmethod

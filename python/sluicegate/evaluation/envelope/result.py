@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,18 +35,19 @@ def text(record: dict[str, Any]) -> str:
 
 class Envelopes(Regions, ResultObject):
     __doc__ = (
-        (Regions.__doc__ or "").replace(
+        cleandoc(Regions.__doc__ or "").replace(
             "The results of the cells; `Envelopes` is the same with a page.",
             "What `envelope` returns, and `Envelopes.read` reads again.",
         )
         + """
-    >>> from sluicegate.evaluation.envelope.grid import Grid
-    >>> grid = Grid(rates=(1_000_000,), flows=(1, 10), trips=(30_000_000,), flooded=(), moved=(10, 30_000_000),
-    ...             most=1e6, most_moved=1e6, moves=())
-    >>> done = sg.envelope("codel", grid=grid)
-    >>> sorted(done.tables), done.cells.height
-    (['cells'], 2)
-    """
+
+>>> from sluicegate.evaluation.envelope.grid import Grid
+>>> grid = Grid(rates=(1_000_000,), flows=(1, 10), trips=(30_000_000,), flooded=(), moved=(10, 30_000_000),
+...             most=1e6, most_moved=1e6, moves=())
+>>> done = sg.envelope("codel", grid=grid)
+>>> sorted(done.tables), done.cells.height
+(['cells'], 2)
+"""
     )
 
     @classmethod
