@@ -1741,11 +1741,12 @@ class Cake(Declared, role="queue"):
         diffserv: How traffic is divided into tins by its DSCP, which is the class of its flow. (default:
             diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
-        rtt: A round trip that few flows exceed: the longest time for which the delay of a queue may exceed its
-            target without a signal. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+        rtt: A round trip that few flows exceed: the longest time for which the delay of a queue may exceed what
+            target allows without a signal. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
         target: Acceptable delay of a standing queue. With bandwidth it is at least one and a half times what the
-            longest packet takes; where that decides, rtt is lengthened too. (default: rtt/20, 1 us at least; at
-            least 0.000001 and at most 3600 s; iproute2, tc/q_cake.c)
+            longest packet takes; where that decides, rtt is lengthened too. A signal also needs a delay above
+            four times what that packet takes (with ingress: and above twice that for each bulk flow). (default:
+            rtt/20, 1 us at least; at least 0.000001 and at most 3600 s; iproute2, tc/q_cake.c)
         ack_filter: What happens to queued acknowledgements that a later one makes redundant. (default: disabled;
             tc-cake(8))
         overhead: Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for
@@ -1764,9 +1765,9 @@ class Cake(Declared, role="queue"):
             net/sched/sch_cake.c)
         limit: Largest total length of all queues, without the packet in transmission; memlimit holds as well.
             (packets; default: none; at least 1; Sluicegate)
-        mtu: The longest packet of the link. Linux counts the link's header, so 1514 B is that of Ethernet. (B;
-            default: 1514 B, or the link's typical packet if that is longer; at least 64 and at most 65536; Linux:
-            the device's MTU and link header)
+        mtu: The longest packet of the link. Linux counts the link's header too: 1514 B for Ethernet. (B; default:
+            1514 B, or the link's typical packet if that is longer; at least 64 and at most 65536; Linux: the
+            device's MTU and link header)
     """
 
     name: ClassVar[str] = "cake"

@@ -14,9 +14,9 @@ pub struct FlowKey(pub u64);
 pub struct Ack {
     /// The next byte that its sender expects, modulo 2³² as in the header.
     pub number: u32,
-    /// Whether it carries nothing else: no data, and no flag but those of ECN.
+    /// Whether it carries nothing else: no data, no flag but those of ECN, and no option but timestamps and SACK.
     pub bare: bool,
-    /// Whether it reports ranges beyond the number (SACK).
+    /// Whether it reports ranges: those received beyond the number (SACK), or one received twice (DSACK).
     pub sacks: bool,
     /// Its flags that echo congestion or answer an echo (ECN-Echo, Congestion Window Reduced), as bits in any order.
     pub echo: u8,

@@ -195,10 +195,10 @@ pub struct QueuedPacket {
     pub bytes: u32,
     /// The lower half of what it acknowledges.
     ack: u32,
-    /// The flags of its segment, and whether it carries data and ranges.
+    /// The flags of its segment, whether it carries data, and the kinds of its options.
     flags: Flags,
     data: bool,
-    sacks: bool,
+    kinds: u8,
     /// Whether this queue has marked it.
     pub marked: bool,
 }
@@ -224,7 +224,7 @@ impl QueuedPacket {
             ack: segment.ack as u32,
             flags: segment.flags,
             data: segment.len > 0,
-            sacks: segment.kinds & Options::SACKS != 0,
+            kinds: segment.kinds,
             marked: false,
         }
     }
@@ -279,10 +279,11 @@ impl Packet for QueuedPacket {
     }
 
     fn ack(&self) -> Option<Ack> {
+        let said = Flags::SYN.with(Flags::FIN).with(Flags::BETWEEN);
         self.flags.has(Flags::ACK).then(|| Ack {
             number: self.ack,
-            bare: !self.data && !self.flags.has_any(Flags::SYN.with(Flags::FIN).with(Flags::BETWEEN)),
-            sacks: self.sacks,
+            bare: !self.data && !self.flags.has_any(said) && self.kinds & Options::CE_BYTES == 0,
+            sacks: self.kinds & (Options::SACKS | Options::DUPLICATE) != 0,
             echo: self.flags.echo(),
         })
     }
@@ -488,6 +489,20 @@ mod tests {
     #[test]
     fn a_queued_packet_is_small() {
         assert_eq!(std::mem::size_of::<QueuedPacket>(), 48);
+    }
+
+    /// Linux's filter keeps a DSACK as it keeps SACK, and what has an option that it does not know.
+    #[test]
+    fn an_acknowledgement_tells_its_options() {
+        let told = |kinds| {
+            let segment = Plain { flags: Flags::ACK, kinds, ..Plain::default() };
+            let packet = SimPacket { segment, ..SimPacket::default() };
+            let ack = QueuedPacket::new(0, &packet, OWN_HOST, Time::ZERO).ack().unwrap();
+            (ack.bare, ack.sacks)
+        };
+        assert_eq!([Options::NONE, Options::STAMPED, Options::ACE].map(told), [(true, false); 3]);
+        assert_eq!([Options::SACKS, Options::DUPLICATE].map(told), [(true, true); 2]);
+        assert_eq!(told(Options::STAMPED | Options::CE_BYTES), (false, false));
     }
 
     #[test]
