@@ -84,13 +84,14 @@ discipline! {
         /// Among whom the link is shared.
         flowmode: FlowMode = default(FlowMode::TripleIsolate), source("tc-cake(8)"),
             tc("flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-dsthost, triple-isolate");
-        /// A round trip that few flows exceed: the longest time for which the delay of a queue may exceed what target
-        /// allows without a signal.
+        /// A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target for this
+        /// long.
         rtt: Span = default(Span::from_millis(100)), range(Range::from(1e-6).to(3600.0)),
             source("tc-cake(8)"), tc("rtt");
-        /// Acceptable delay of a standing queue. With bandwidth it is at least one and a half times what the longest
-        /// packet takes; where that decides, rtt is lengthened too. A signal also needs a delay above four times what
-        /// that packet takes (with ingress: and above twice that for each bulk flow).
+        /// Acceptable delay of a standing queue. With bandwidth it is at least one and a half times the transmission
+        /// time of the longest packet at the tin's rate; if this raises target, it lengthens rtt too. A signal also
+        /// needs a delay above four times that transmission time (with ingress: also above twice that time for each
+        /// bulk flow).
         target: Option<Span> = optional("rtt/20, 1 us at least"), range(Range::from(1e-6).to(3600.0)),
             source("iproute2, tc/q_cake.c");
         /// What happens to queued acknowledgements that a later one makes redundant.
