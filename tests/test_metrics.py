@@ -80,8 +80,9 @@ def test_the_newest_status_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
         answer = urllib.request.urlopen(f"{place}/metrics")
         assert answer.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
         assert answer.read().decode() == metrics.text(STATUS)
-        with pytest.raises(urllib.error.HTTPError, match="404"):
+        with pytest.raises(urllib.error.HTTPError, match="404") as missing:
             urllib.request.urlopen(place)
+        missing.value.close()
         with pytest.raises(OSError, match="in use") as error, metrics.serve(f"127.0.0.1:{ports[0]}"):
             pass
         assert error.value.filename == f"--metrics 127.0.0.1:{ports[0]}"

@@ -172,7 +172,7 @@ def test_a_mistake_inside_a_queue_of_packets_is_told_from_the_disciplines_line_o
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
             sg.PacketQueue().remove(packet)
 
-    with pytest.raises(ValueError, match="is not in deque") as caught:
+    with pytest.raises(ValueError, match="not in deque") as caught:
         simulate(Twice)
     told = traceback_of(caught.value)
     assert told is not None
