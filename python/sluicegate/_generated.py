@@ -1741,12 +1741,13 @@ class Cake(Declared, role="queue"):
         diffserv: How traffic is divided into tins by its DSCP, which is the class of its flow. (default:
             diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
-        rtt: A round trip that few flows exceed: the longest time for which the delay of a queue may exceed what
-            target allows without a signal. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
-        target: Acceptable delay of a standing queue. With bandwidth it is at least one and a half times what the
-            longest packet takes; where that decides, rtt is lengthened too. A signal also needs a delay above
-            four times what that packet takes (with ingress: and above twice that for each bulk flow). (default:
-            rtt/20, 1 us at least; at least 0.000001 and at most 3600 s; iproute2, tc/q_cake.c)
+        rtt: A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target
+            for this long. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+        target: Acceptable delay of a standing queue. With bandwidth it is at least one and a half times the
+            transmission time of the longest packet at the tin's rate; if this raises target, it lengthens rtt
+            too. A signal also needs a delay above four times that transmission time (with ingress: also above
+            twice that time for each bulk flow). (default: rtt/20, 1 us at least; at least 0.000001 and at most
+            3600 s; iproute2, tc/q_cake.c)
         ack_filter: What happens to queued acknowledgements that a later one makes redundant. (default: disabled;
             tc-cake(8))
         overhead: Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for
