@@ -1748,8 +1748,8 @@ class Cake(Declared, role="queue"):
             too. A signal also needs a delay above four times that transmission time (with ingress: also above
             twice that time for each bulk flow). (default: rtt/20, 1 us at least; at least 0.000001 and at most
             3600 s; iproute2, tc/q_cake.c)
-        ack_filter: What happens to queued acknowledgements that a later one makes redundant. (default: disabled;
-            tc-cake(8))
+        ack_filter: What happens to queued acknowledgements of TCP that a later one makes redundant. (default:
+            disabled; tc-cake(8))
         overhead: Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for
             shares. (bytes; default: 0.0; at least -64 and at most 256 bytes; tc-cake(8))
         mpu: The shortest length that counts for a packet, overhead included. (bytes; default: 0; at least 0 and

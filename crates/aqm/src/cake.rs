@@ -94,7 +94,7 @@ discipline! {
         /// bulk flow).
         target: Option<Span> = optional("rtt/20, 1 us at least"), range(Range::from(1e-6).to(3600.0)),
             source("iproute2, tc/q_cake.c");
-        /// What happens to queued acknowledgements that a later one makes redundant.
+        /// What happens to queued acknowledgements of TCP that a later one makes redundant.
         ack_filter: AckFilter = default(AckFilter::Disabled), source("tc-cake(8)"),
             tc("no-ack-filter, ack-filter, ack-filter-aggressive");
         /// Whole bytes that the link adds to each packet (or removes, if negative), for the shaper and for shares.

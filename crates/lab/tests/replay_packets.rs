@@ -1,6 +1,6 @@
 //! What is read from a packet: flow, length, ECN, fragments, over every link layer, and the mark that is written back.
 
-use etherparse::PacketBuilder;
+use etherparse::{IpNumber, PacketBuilder};
 use proptest::prelude::*;
 use sluicegate_base::Ecn;
 use sluicegate_lab::replay::layers::Other;
@@ -36,7 +36,7 @@ fn name(decoded: &Decoded) -> String {
     }
 }
 
-fn whole(link_type: u16, data: &[u8]) -> Decoded {
+fn whole(link_type: u16, data: &[u8]) -> Decoded<'_> {
     decode(link_type, data, data.len() as u32)
 }
 
@@ -196,6 +196,54 @@ fn what_is_not_told_apart_says_why() {
     }
     // Four bytes of the transport header suffice.
     assert_eq!(name(&decode(101, &four[..24], 128)), "10.0.0.1:5000 > 10.0.0.2:53 udp");
+}
+
+/// What CAKE's filter looks at, as `cake_tcph_may_drop` of Linux 6.18 does.
+#[test]
+fn acknowledgements_are_read() {
+    let segment = |flags: u8, options: &[u8], data: usize| {
+        let mut packet = Vec::new();
+        let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(5000, 80, 7, 1000).ack(0x8000_0009);
+        builder.options_raw(options).unwrap().write(&mut packet, &vec![7; data]).unwrap();
+        packet[33] = flags;
+        packet
+    };
+    let said = |packet: &[u8]| whole(101, packet).ack().map(|ack| (ack.bare, ack.sacks, ack.echo));
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    for (flags, options, data, expected) in [
+        (0x10, &[][..], 0, Some((true, false, 0))),
+        (0x10, &stamps, 0, Some((true, false, 0))),
+        (0x10, &stamps, 1, Some((false, false, 0))),
+        (0x10, &sack, 0, Some((true, true, 0))),
+        (0x50, &[], 0, Some((true, false, 0x40))), // ECN-Echo
+        (0x18, &[], 0, Some((false, false, 0))),   // PSH
+        (0x12, &[], 0, Some((false, false, 0))),
+        (0x10, &[172, 5, 0, 0, 1, 1, 1, 1], 0, Some((false, false, 0))), // accurate ECN's counter
+        (0x02, &[], 0, None),
+    ] {
+        let packet = segment(flags, options, data);
+        assert_eq!(said(&packet), expected, "{flags:x} {options:?} {data}");
+        // Ethernet's least length, and a tunnel.
+        let padded = [ethernet(&[], 0x0800, &packet), vec![0; 6]].concat();
+        let mut tunnelled = Vec::new();
+        PacketBuilder::ipv4([1; 4], [2; 4], 64).write(&mut tunnelled, IpNumber::IPV4, &packet).unwrap();
+        assert_eq!(
+            (whole(1, &padded).ack(), whole(101, &tunnelled).ack()),
+            (whole(101, &packet).ack(), whole(101, &packet).ack())
+        );
+    }
+    let ack = segment(0x10, &[], 0);
+    assert_eq!(whole(101, &ack).ack().unwrap().number, 0x8000_0009);
+    // Accurate ECN's flag; a length that is left to a network card; what was not captured, what is no TCP, a later fragment.
+    let with = |at: usize, bytes: &[u8]| {
+        let mut packet = ack.clone();
+        packet[at..at + bytes.len()].copy_from_slice(bytes);
+        packet
+    };
+    assert_eq!(said(&with(32, &[0x51])), Some((false, false, 0)));
+    assert_eq!(said(&with(2, &[0, 0])), Some((false, false, 0)));
+    assert_eq!([&ack[..39], &udp4(40), &with(6, &[0, 9])].map(said), [None; 3]);
 }
 
 #[test]

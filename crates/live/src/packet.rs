@@ -1,6 +1,6 @@
 //! A real packet, as a queue sees it.
 
-use sluicegate_aqm::FlowKey;
+use sluicegate_aqm::{Ack, FlowKey};
 use sluicegate_base::{Ecn, Span};
 use sluicegate_port::Transit;
 
@@ -18,6 +18,8 @@ pub struct Seen {
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// What it acknowledges.
+    pub ack: Option<Ack>,
     /// Its class of traffic: what its flow says, else its DSCP.
     pub class: u8,
     /// How much it may be spared.
@@ -65,6 +67,9 @@ impl sluicegate_aqm::Packet for Seen {
     }
     fn hosts(&self) -> (u64, u64) {
         self.hosts
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
     fn priority(&self) -> u8 {
         self.priority

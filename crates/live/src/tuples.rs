@@ -100,7 +100,7 @@ pub fn packet(seen: &Decoded, data: &[u8], key: u64) -> Seen {
         Whose::Flow(tuple) | Whose::First(tuple, _) => (host(tuple.source), host(tuple.destination)),
         _ => (key, key),
     };
-    Seen { key, hosts, bytes: seen.bytes, ecn: seen.ecn, class: dscp, priority: 0, label: 0, frame: 0 }
+    Seen { key, hosts, bytes: seen.bytes, ecn: seen.ecn, ack: seen.ack(), class: dscp, priority: 0, label: 0, frame: 0 }
 }
 
 /// A number of an address: of IPv6 the two halves, folded.

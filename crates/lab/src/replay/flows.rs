@@ -205,8 +205,8 @@ mod tests {
         Datagram { source, destination, protocol, id }
     }
 
-    fn packet(whose: Whose) -> Decoded {
-        Decoded { whose, bytes: 100, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: None }
+    fn packet(whose: Whose) -> Decoded<'static> {
+        Decoded { whose, bytes: 100, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: None, carried: None }
     }
 
     #[test]

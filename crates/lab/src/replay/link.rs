@@ -6,7 +6,7 @@ use super::merged::Merged;
 use super::packet::{Decoded, decode};
 use super::series::Series;
 use super::times::OnJump;
-use sluicegate_aqm::{Discipline, DropReason, FlowKey};
+use sluicegate_aqm::{Ack, Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
 use sluicegate_port::{Hop, LinkConfig, Paths, Port, PortConfig, Transit, Watch, WirePlan};
 use std::io;
@@ -23,6 +23,8 @@ pub struct Seen {
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// What it acknowledges.
+    ack: Option<Ack>,
     /// The row that counts it.
     row: u32,
     /// Where its bytes are kept, if they are.
@@ -43,6 +45,9 @@ impl sluicegate_aqm::Packet for Seen {
     }
     fn mark(&mut self) -> bool {
         self.ecn.mark()
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
 }
 
@@ -235,7 +240,7 @@ impl<S: Sink> Link<S> {
         counted.seen.1 = time;
         counted.arrived[0] += 1;
         counted.arrived[1] += u64::from(bytes);
-        Ok(Seen { key, bytes, ecn: seen.ecn, row, frame })
+        Ok(Seen { key, bytes, ecn: seen.ecn, ack: seen.ack(), row, frame })
     }
 
     /// A packet arrives.

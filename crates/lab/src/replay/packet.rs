@@ -4,9 +4,11 @@
 //! crate `etherparse`. A tunnel's packets are of the flow inside; length and ECN field are those of the outermost IP header.
 
 use super::layers::{self, Below, Hidden, Kind, Other};
+use super::tcp::Tcp;
 use etherparse::{
     IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice,
 };
+use sluicegate_aqm::Ack;
 use sluicegate_base::Ecn;
 use std::fmt;
 use std::net::IpAddr;
@@ -50,9 +52,20 @@ pub enum Whose {
     Other(Other),
 }
 
+/// What an IP packet carries, if that can be seen: none for a later fragment, and where headers were not captured in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried<'a> {
+    /// The protocol above IP.
+    pub protocol: u8,
+    /// How many bytes there are, by the IP header.
+    pub bytes: u32,
+    /// Those captured.
+    pub data: &'a [u8],
+}
+
 /// A packet, as far as a queue looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decoded {
+pub struct Decoded<'a> {
     /// Its flow.
     pub whose: Whose,
     /// Its length without the link layer: that of the IP packet, by its own header.
@@ -65,17 +78,32 @@ pub struct Decoded {
     pub pppoe: Option<usize>,
     /// What hides IP, where a number says it.
     pub hidden: Option<Kind>,
+    /// What the innermost IP packet carries.
+    pub carried: Option<Carried<'a>>,
+}
+
+impl Decoded<'_> {
+    /// What it acknowledges, if that can be seen.
+    #[must_use]
+    pub fn ack(&self) -> Option<Ack> {
+        let carried = self.carried.filter(|carried| carried.protocol == TCP)?;
+        Tcp::acknowledged(carried.data, carried.bytes)
+    }
 }
 
 /// The most tunnels within each other that are looked into.
 const MOST_TUNNELS: usize = 8;
 
+/// The number of TCP above IP.
+const TCP: u8 = 6;
+
 /// Looks at a packet of `original` bytes, of which `data` was captured on a link of this type. Never fails.
 #[must_use]
-pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
+pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded<'_> {
     let other = |Hidden { at, why, kind }| {
         let bytes = original.saturating_sub(at as u32).max(1);
-        Decoded { whose: Whose::Other(why), bytes, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: kind }
+        let whose = Whose::Other(why);
+        Decoded { whose, bytes, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: kind, carried: None }
     };
     let Below { ip: at, pppoe } = match layers::in_frame(link_type, data) {
         Ok(below) if below.ip < data.len() => below,
@@ -90,23 +118,8 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
     // A length of zero is left to the network card by a sender that segments there, or belongs to a jumbogram.
     let bytes = if ip.length == 0 || ip.length > rest { rest } else { ip.length };
     let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ip.ecn & 3)];
-    Decoded { whose: ip.whose(MOST_TUNNELS), bytes: bytes.max(1), ecn, ip: Some(at), pppoe, hidden: None }
-}
-
-/// What the innermost IP packet of what begins here carries that can be seen: its protocol, how many bytes, and those captured.
-/// None for a later fragment, and where headers were not captured in full.
-#[must_use]
-pub fn carried(data: &[u8]) -> Option<(u8, u32, &[u8])> {
-    let ip = (0..=MOST_TUNNELS).try_fold(Ip::read(data).ok()?, |ip, _| {
-        let inside = layers::in_packet(ip.protocol, ip.payload).filter(|_| ip.fragment.is_none());
-        match inside.and_then(|at| Ip::read(&ip.payload[at..]).ok()) {
-            Some(inner) => Ok(inner),
-            None => Err(ip),
-        }
-    });
-    let ip = ip.unwrap_or_else(|innermost| innermost);
-    let first = ip.fragment.is_none_or(|(_, first)| first);
-    (!ip.cut && first).then(|| (ip.protocol, ip.length.saturating_sub(ip.header), ip.payload))
+    let (whose, carried) = ip.whose(MOST_TUNNELS);
+    Decoded { whose, bytes: bytes.max(1), ecn, ip: Some(at), pppoe, hidden: None, carried }
 }
 
 /// An IP header with its extensions, and what follows.
@@ -168,32 +181,38 @@ impl<'a> Ip<'a> {
         })
     }
 
-    /// Whose it is: what a tunnel carries counts, where it can be seen.
-    fn whose(&self, tunnels: usize) -> Whose {
+    /// Whose it is, and what it carries: what is in a tunnel counts, where it can be seen.
+    fn whose(&self, tunnels: usize) -> (Whose, Option<Carried<'a>>) {
         let first = match self.fragment {
-            Some((datagram, false)) => return Whose::Later(datagram),
+            Some((datagram, false)) => return (Whose::Later(datagram), None),
             Some((datagram, true)) => Some(datagram),
             None => None,
         };
         if self.cut {
-            return Whose::Other(Other::Truncated);
+            return (Whose::Other(Other::Truncated), None);
         }
+        let Ip { source, destination, protocol, payload, .. } = *self;
+        let bytes = self.length.saturating_sub(self.header);
+        let mut carried = Some(Carried { protocol, bytes, data: payload });
         let fragment = |tuple| first.map_or(Whose::Flow(tuple), |datagram| Whose::First(tuple, datagram));
-        if let Some(at) = layers::in_packet(self.protocol, self.payload).filter(|_| tunnels > 0) {
-            match Ip::read(&self.payload[at..]).map(|inner| inner.whose(tunnels - 1)) {
-                Ok(Whose::Flow(tuple)) => return fragment(tuple),
-                Ok(Whose::First(tuple, inner)) => return Whose::First(tuple, first.unwrap_or(inner)),
-                Ok(later @ Whose::Later(_)) => return later,
-                Ok(Whose::Other(_)) | Err(_) => {}
+        let inside = layers::in_packet(protocol, payload).filter(|_| tunnels > 0);
+        if let Some(inner) = inside.and_then(|at| Ip::read(&payload[at..]).ok()) {
+            let (whose, inside) = inner.whose(tunnels - 1);
+            if first.is_none() {
+                carried = inside;
+            }
+            match whose {
+                Whose::Flow(tuple) => return (fragment(tuple), carried),
+                Whose::First(tuple, inner) => return (Whose::First(tuple, first.unwrap_or(inner)), carried),
+                Whose::Later(_) => return (whose, carried),
+                Whose::Other(_) => {}
             }
         }
-        match ports(self.protocol, self.payload) {
+        let whose = match ports(protocol, payload) {
             Err(()) => Whose::Other(Other::Truncated),
-            Ok(ports) => {
-                let Ip { source, destination, protocol, .. } = *self;
-                fragment(Tuple { source, destination, protocol, ports })
-            }
-        }
+            Ok(ports) => fragment(Tuple { source, destination, protocol, ports }),
+        };
+        (whose, carried)
     }
 }
 

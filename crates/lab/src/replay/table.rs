@@ -3,7 +3,7 @@
 
 use super::flows::Flows;
 use super::hello::server_name;
-use super::packet::{Tuple, Whose, carried, decode};
+use super::packet::{Tuple, Whose, decode};
 use super::reader::{Damage, Record};
 use super::run::Progress;
 use super::tcp::Tcp;
@@ -163,7 +163,7 @@ impl Connections<'_> {
             None => tuple.map_or((0, false), |tuple| self.add(key, tuple)),
         };
         let ip = seen.ip.map(|at| &record.data[at..]);
-        let (protocol, length, payload) = ip.and_then(carried).unwrap_or((0, 0, &[]));
+        let (protocol, length, payload) = seen.carried.map_or((0, 0, &[][..]), |it| (it.protocol, it.bytes, it.data));
         let tcp = if protocol == 6 { Tcp::read(payload) } else { None };
         let head = match (&tcp, protocol) {
             (Some(tcp), _) => u32::from(tcp.length),

@@ -1,6 +1,8 @@
 //! What a header of TCP says, as far as it was captured. Options are walked here: the iterator of the crate `etherparse` ends
 //! at the first one that it does not know, and accurate ECN's stand before selective acknowledgements.
 
+use sluicegate_aqm::Ack;
+
 /// A header of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tcp {
@@ -30,6 +32,14 @@ impl Tcp {
     /// Reads a header; none if less than its fixed part was captured, or it makes no sense.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Tcp> {
+        let (mut tcp, options) = Tcp::fixed(data)?;
+        for_each_option(options, |kind, value| tcp.option(kind, value));
+        Some(tcp)
+    }
+
+    /// The fixed part, and the options.
+    #[inline]
+    fn fixed(data: &[u8]) -> Option<(Tcp, &[u8])> {
         let word = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
         let half = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
         if data.len() < 20 || data[12] >> 4 < 5 {
@@ -37,23 +47,31 @@ impl Tcp {
         }
         let length = (data[12] >> 4) * 4;
         let flags = u16::from(data[12] & 1) << 8 | u16::from(data[13]);
-        let mut tcp = Tcp { seq: word(4), ack: word(8), flags, window: half(14), length, ..Tcp::default() };
-        tcp.options(&data[20..data.len().min(usize::from(length))]);
-        Some(tcp)
+        let tcp = Tcp { seq: word(4), ack: word(8), flags, window: half(14), length, ..Tcp::default() };
+        Some((tcp, &data[20..data.len().min(usize::from(length))]))
     }
 
-    fn options(&mut self, mut rest: &[u8]) {
-        loop {
-            rest = match rest {
-                [1, rest @ ..] => rest,
-                [2..=255, 2..=255, ..] if usize::from(rest[1]) <= rest.len() => {
-                    let (option, after) = rest.split_at(usize::from(rest[1]));
-                    self.option(option[0], &option[2..]);
-                    after
-                }
-                _ => return, // the end of options, or of what was captured
-            };
+    /// What a segment of `bytes` bytes acknowledges, as queues look at it.
+    #[must_use]
+    pub fn acknowledged(data: &[u8], bytes: u32) -> Option<Ack> {
+        const ACK: u16 = 0x10;
+        const ECHO: u16 = 0xc0; // ECE and CWR
+        let (Tcp { ack, flags, length, .. }, options) = Tcp::fixed(data)?;
+        if flags & ACK == 0 {
+            return None;
         }
+        let mut said = Ack {
+            number: ack,
+            bare: bytes == u32::from(length) && flags & !ECHO == ACK,
+            sacks: false,
+            echo: (flags & ECHO) as u8,
+        };
+        for_each_option(options, |kind, value| match kind {
+            5 => said.sacks |= value.len() >= 8,
+            8 | 19 => {} // timestamps, a signature
+            _ => said.bare = false,
+        });
+        Some(said)
     }
 
     fn option(&mut self, kind: u8, value: &[u8]) {
@@ -70,6 +88,22 @@ impl Tcp {
             }
             _ => {}
         }
+    }
+}
+
+/// Hands on the kind and the value of each option.
+#[inline]
+fn for_each_option(mut rest: &[u8], mut each: impl FnMut(u8, &[u8])) {
+    loop {
+        rest = match rest {
+            [1, rest @ ..] => rest,
+            [2..=255, 2..=255, ..] if usize::from(rest[1]) <= rest.len() => {
+                let (option, after) = rest.split_at(usize::from(rest[1]));
+                each(option[0], &option[2..]);
+                after
+            }
+            _ => return, // the end of options, or of what was captured
+        };
     }
 }
 
