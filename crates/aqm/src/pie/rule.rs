@@ -25,7 +25,7 @@ params! {
         alpha: f64 = default(0.125), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("alpha");
         /// Gain of the delay's change, per second.
         beta: f64 = default(1.25), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("beta");
-        /// Length of a burst that has no signals after a quiet time.
+        /// How long a burst that follows a quiet time gets no signals.
         max_burst: Span = default(Span::from_millis(150)), range(Range::from(0.0)), source("RFC 8033, Sec. 4.4: MAX_BURST");
         /// Queueing delay above which each update adds 0.02 to p.
         long_delay: Option<Span> = optional("no limit"), range(Range::POSITIVE),
@@ -38,7 +38,8 @@ params! {
         derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
         /// Treat all packets alike, or by their length.
         mode: Mode = default(Mode::Packet), source("Linux, net/sched/sch_pie.c"), tc("bytemode");
-        /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
+        /// PIE gives no signals while at most twice this many bytes wait. In byte mode a packet of this length has the
+        /// probability p.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("B"),
             range(Range::from(1.0)), source("RFC 8033, MEAN_PKTSIZE");
         /// The RFC's rules in floating point, or the kernel's in whole numbers.
