@@ -180,6 +180,19 @@ def test_marks_are_in_the_written_packets(tmp_path: Path) -> None:
             assert sum(words) % 0xFFFF == 0, "the header checksum"
 
 
+def test_a_dscp_chooses_cakes_tin_and_is_washed_out(tmp_path: Path) -> None:
+    """All packets of a capture were best effort, and kept their DSCP."""
+    packets = [struct.pack("!BBHHHBBH8B", 0x45, tos, 200, number, 0, 64, 17, 0, 10, 0, 0, 1, 10, 0, 0, 2) + bytes(180)
+               for number, tos in enumerate([2, 2, 2, 2, 2, 46 << 2 | 1])]  # fmt: skip
+    head = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    (tmp_path / "six.pcap").write_bytes(head + b"".join(struct.pack("<IIII", 1, 0, 200, 200) + p for p in packets))
+    queue = sg.Cake(bandwidth="1 Mbit/s", wash=True)
+    sg.replay(tmp_path / "six.pcap", rate="8 Mbit/s", queue=queue, write=tmp_path / "after.pcapng")
+    after = [data for _, _, data in blocks(tmp_path / "after.pcapng")]
+    assert [data[5] for data in after] == [0, 5, 1, 2, 3, 4]
+    assert [data[1] for data in after] == [2, 1, 2, 2, 2, 2]
+
+
 def ecn(frame: bytes) -> int:
     return frame[15] & 3 if frame[12:14] == b"\x08\x00" else frame[15] >> 4 & 3
 

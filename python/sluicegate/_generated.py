@@ -990,7 +990,7 @@ class Pie(Declared, role="queue"):
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
         beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Length of a burst that has no signals after a quiet time. (default: 150 ms; at least 0 s; RFC
+        max_burst: How long a burst that follows a quiet time gets no signals. (default: 150 ms; at least 0 s; RFC
             8033, Sec. 4.4: MAX_BURST)
         long_delay: Queueing delay above which each update adds 0.02 to p. (default: no limit; above 0 s; Linux,
             net/sched/sch_pie.c: 250 ms)
@@ -1000,8 +1000,9 @@ class Pie(Declared, role="queue"):
         derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one
             at 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
-        max_packet: Two packets of this length are never too many; in byte mode, the length for which the
-            probability is p. (B; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+        max_packet: PIE gives no signals while at most twice this many bytes wait. In byte mode a packet of this
+            length has the probability p. (B; default: the link's typical packet; at least 1; RFC 8033,
+            MEAN_PKTSIZE)
         law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
             Linux, net/sched/sch_pie.c)
         limit: Largest length of the queue, without the packet in transmission. (packets; default: 1000; at least
@@ -1560,7 +1561,7 @@ class FqPie(Declared, role="queue"):
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
         beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Length of a burst that has no signals after a quiet time. (default: 150 ms; at least 0 s; RFC
+        max_burst: How long a burst that follows a quiet time gets no signals. (default: 150 ms; at least 0 s; RFC
             8033, Sec. 4.4: MAX_BURST)
         long_delay: Queueing delay above which each update adds 0.02 to p. (default: no limit; above 0 s; Linux,
             net/sched/sch_pie.c: 250 ms)
@@ -1571,8 +1572,9 @@ class FqPie(Declared, role="queue"):
         derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one
             at 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
-        max_packet: Two packets of this length are never too many; in byte mode, the length for which the
-            probability is p. (B; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+        max_packet: PIE gives no signals while at most twice this many bytes wait. In byte mode a packet of this
+            length has the probability p. (B; default: the link's typical packet; at least 1; RFC 8033,
+            MEAN_PKTSIZE)
         law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
             Linux, net/sched/sch_pie.c)
         flows: Number of queues for hashed flows. (queues; default: 1024; at least 1 and at most 65536 queues;

@@ -4,7 +4,7 @@ use etherparse::{IpNumber, PacketBuilder};
 use proptest::prelude::*;
 use sluicegate_base::Ecn;
 use sluicegate_lab::replay::layers::Other;
-use sluicegate_lab::replay::packet::{Decoded, Whose, decode, set_ecn};
+use sluicegate_lab::replay::packet::{Decoded, Whose, decode, set_dscp, set_ecn};
 
 const UDP: u8 = 17;
 
@@ -339,9 +339,9 @@ proptest! {
         }
     }
 
-    /// The mark is there, nothing else has changed, and the checksum is right if it was.
+    /// What was written is there, nothing else has changed, and the checksum is right if it was.
     #[test]
-    fn a_mark_keeps_the_checksum(ends in any::<([u8; 4], [u8; 4])>(), ttl in any::<u8>(), tos in any::<u8>(),
+    fn marks_and_classes_keep_the_checksum(dscp in 0u8..64, ends in any::<([u8; 4], [u8; 4])>(), ttl in any::<u8>(), tos in any::<u8>(),
                                  id in any::<u16>(), payload in 0usize..50, six in any::<bool>()) {
         let mut packet = if six { udp6(payload) } else { udp4(payload) };
         if six {
@@ -357,15 +357,18 @@ proptest! {
             packet[10..12].copy_from_slice(&header.calc_header_checksum().to_be_bytes());
         }
         let before = packet.clone();
-        prop_assert_eq!(decode(101, &packet, packet.len() as u32).ecn as u8, tos & 3);
+        let said = |packet: &[u8]| (whole(101, packet).dscp, whole(101, packet).ecn as u8);
+        prop_assert_eq!(said(&packet), (tos >> 2, tos & 3));
         set_ecn(&mut packet, 0, Ecn::CongestionExperienced);
-        prop_assert_eq!(decode(101, &packet, packet.len() as u32).ecn, Ecn::CongestionExperienced);
+        prop_assert_eq!(said(&packet), (tos >> 2, 3));
+        set_dscp(&mut packet, 0, dscp);
+        prop_assert_eq!(said(&packet), (dscp, 3));
         if !six {
             let header = etherparse::Ipv4HeaderSlice::from_slice(&packet).unwrap();
             prop_assert_eq!(header.to_header().calc_header_checksum(), header.header_checksum());
         }
-        let same = |k: usize| before[k] == packet[k] || k == 1 || (!six && (k == 10 || k == 11));
+        let same = |k: usize| before[k] == packet[k] || k == 1 || (if six { k == 0 } else { k == 10 || k == 11 });
         prop_assert!((0..packet.len()).all(same));
-        prop_assert_eq!(before[1] & !if six { 0x30 } else { 3 }, packet[1] & !if six { 0x30 } else { 3 });
+        prop_assert!(!six || (before[0] & 0xf0, before[1] & 0xf) == (packet[0] & 0xf0, packet[1] & 0xf));
     }
 }

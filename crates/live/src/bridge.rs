@@ -5,10 +5,10 @@ use crate::emulator::{Emulator, Observer};
 use crate::gate::Gate;
 use crate::interface::Interface;
 use crate::ledger::Ledger;
-use crate::packet::Packet;
 use crate::pump::{Clock, Drive, Pump};
 use crate::tuples::Tuples;
 use sluicegate_base::Span;
+use sluicegate_lab::replay::Packet;
 use sluicegate_netsim::LinkPlan;
 
 /// How a bridge is made.

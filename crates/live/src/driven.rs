@@ -1,9 +1,9 @@
 //! A network of real packets while it is driven: whose packets they are, and how well the clock is kept.
 
 use crate::emulator::Emulator;
+use crate::entry::Entry;
 use crate::gate::Gate;
 use crate::ledger::Ledger;
-use crate::packet::Entry;
 use sluicegate_base::{Span, Time};
 use sluicegate_port::DelayHistogram;
 

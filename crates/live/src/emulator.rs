@@ -6,11 +6,12 @@
 
 mod sampling;
 
+use crate::entry::Entry;
 use crate::ledger::{Ledger, Metered};
-use crate::packet::{Entry, Packet, Seen};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::packet::set_ecn;
+use sluicegate_lab::replay::seen::{Packet, Seen};
 use sluicegate_netsim::counters::FlowRow;
 use sluicegate_netsim::{Hop, LinePlan, LinkPlan};
 use sluicegate_port::jitter::Jitter;
@@ -108,7 +109,7 @@ impl Emulator {
     /// A packet enters now. Everything due before must have been done: [`advance`](Emulator::advance).
     pub fn enter(&mut self, data: &[u8], entry: Entry, now: Time) {
         if entry.data {
-            let sent = &mut self.ledger.flows[entry.flow as usize].row.totals.sent;
+            let sent = &mut self.ledger.flows[entry.packet.row as usize].row.totals.sent;
             *sent = [sent[0] + 1, sent[1] + u64::from(entry.packet.bytes)];
         }
         let packet = Seen { frame: self.frames.keep(data, entry, now), ..entry.packet };
@@ -163,7 +164,7 @@ impl<F> Books<'_, F> {
     /// What its flow has counted, of a packet of data, and when the measured window began.
     fn row(&mut self, packet: &Packet) -> Option<(&mut FlowRow, Time)> {
         let entry = &self.frames.all[packet.frame as usize].entry;
-        entry.data.then(|| (&mut self.ledger.flows[entry.flow as usize].row, self.ledger.window))
+        entry.data.then(|| (&mut self.ledger.flows[entry.packet.row as usize].row, self.ledger.window))
     }
 
     fn see(&mut self, packet: &Packet, link: u32, now: Time, why: Option<&'static str>) {
@@ -192,8 +193,8 @@ impl<F: FnMut(&mut Frame, Time)> Watch<Seen> for Books<'_, F> {
 
     fn sent(&mut self, _: u32, packet: &Packet, _: Time) {
         let frame = self.frame(packet);
-        if let (true, Some(at)) = (packet.marked, frame.entry.ip) {
-            set_ecn(&mut frame.data, at, packet.ecn);
+        if let Some(at) = frame.entry.ip {
+            packet.write_back(packet.marked, &mut frame.data, at);
         }
     }
 

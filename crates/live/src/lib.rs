@@ -6,12 +6,12 @@
 //! | [`capture`] | what links send and drop, as pcapng |
 //! | [`driven`] | a network in operation, and the flow of each packet |
 //! | [`emulator`] | the network that packets cross, in virtual time |
+//! | [`entry`] | a packet that enters, and its way |
 //! | [`gate`] | where packets come in and go out: a TUN |
 //! | [`hosts`] | the sources of a scenario on sockets of the kernel |
 //! | [`interface`] | a real interface: frames in and out |
 //! | [`ledger`] | what is counted, in the rows of the simulator's results |
 //! | [`offloads`] | which packets the kernel merges |
-//! | [`packet`] | a real packet, as a queue sees it |
 //! | [`namespace`] | a network namespace with one device, kept by a thread |
 //! | [`pump`] | the thread that drives a network by the clock |
 //! | [`report`] | the tables of a simulated run, for real packets |
@@ -26,13 +26,13 @@ pub mod bridge;
 pub mod capture;
 pub mod driven;
 pub mod emulator;
+pub mod entry;
 pub mod gate;
 pub mod hosts;
 pub mod interface;
 pub mod ledger;
 pub mod namespace;
 pub mod offloads;
-pub mod packet;
 pub mod pump;
 pub mod report;
 pub mod shell;

@@ -53,7 +53,7 @@ impl Status {
                 let mut waiting = Waiting::default();
                 port.for_each(&mut |packet| {
                     let entry = emulator.entry(packet.frame);
-                    waiting.push(packet.frame, shown_flow(entry.flow, entry.data), now.since(packet.arrived));
+                    waiting.push(packet.frame, shown_flow(packet.row, entry.data), now.since(packet.arrived));
                 });
                 said.extend(waiting.said(|visit| port.state(visit), |_| None));
             }

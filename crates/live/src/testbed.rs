@@ -2,18 +2,18 @@
 
 use crate::driven::{Driven, Traffic};
 use crate::emulator::{Emulator, Observer};
+use crate::entry::Entry;
 use crate::gate::{Gate, Tun};
 use crate::hosts::shared::{FIRST_PORT, Shared};
 use crate::hosts::socket::Settings;
 use crate::hosts::{Hosts, Left as HostsLeft, RECEIVES, SENDS};
 use crate::ledger::{Flow, Ledger};
 use crate::namespace::{Losses, Namespace, NamespaceSpec};
-use crate::packet::{Entry, Packet};
 use crate::pump::{Clock, Drive, Pump};
 use crate::shell::PEERS;
-use crate::tuples::packet;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_lab::replay::packet::{Whose, decode};
+use sluicegate_lab::replay::seen::{Packet, Seen};
 use sluicegate_netsim::counters::FlowRow;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{End, FlowPlan, Hop, Plan, hosts, owner};
@@ -105,9 +105,9 @@ impl Traffic for Planned {
         // the ports of their side to themselves, in order.
         let connection = if pooled { self.flows.len() as u32 + u32::from(port - FIRST_PORT) } else { flow };
         let to = if gate == SENDS { End::Receiver } else { End::Sender };
-        let mut packet = packet(&seen, data, owner(connection, to));
+        let mut packet = Seen::of(&seen, owner(connection, to), flow);
         (packet.class, packet.priority, packet.hosts) = (class, priority, hosts(connection, host, to));
-        Some(Entry { flow, data: gate == SENDS, way: ways[gate], own: [own, Span::ZERO], packet, ip: seen.ip })
+        Some(Entry { data: gate == SENDS, way: ways[gate], own: [own, Span::ZERO], packet, ip: seen.ip })
     }
 
     fn settle(&mut self, ledger: &mut Ledger) {

@@ -1,15 +1,15 @@
 //! Flows as they appear, told apart by addresses, protocol and ports, as a real queue does.
 
 use crate::driven::Traffic;
+use crate::entry::Entry;
 use crate::ledger::{Flow, Ledger, name_of};
-use crate::packet::{Entry, Seen};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::flows::Flows;
 use sluicegate_lab::replay::layers::Other;
-use sluicegate_lab::replay::packet::{Decoded, Whose, decode};
+use sluicegate_lab::replay::packet::decode;
+use sluicegate_lab::replay::seen::Seen;
 use sluicegate_lab::replay::warnings;
 use sluicegate_netsim::counters::FlowRow;
-use std::net::IpAddr;
 
 /// The traffic of whoever sends, each direction over a way of its own.
 pub struct Tuples {
@@ -76,8 +76,8 @@ impl Traffic for Tuples {
                 flow
             }
         };
-        let packet = packet(&seen, data, key);
-        Some(Entry { flow, data: true, way: gate as u32, own: [Span::ZERO; 2], packet, ip: seen.ip })
+        let packet = Seen::of(&seen, key, flow);
+        Some(Entry { data: true, way: gate as u32, own: [Span::ZERO; 2], packet, ip: seen.ip })
     }
 
     fn names(&self) -> Vec<String> {
@@ -86,31 +86,6 @@ impl Traffic for Tuples {
 
     fn flow_name(&self, row: usize) -> String {
         self.names.get(row).cloned().unwrap_or_default()
-    }
-}
-
-/// What queues see of a packet.
-#[must_use]
-pub fn packet(seen: &Decoded, data: &[u8], key: u64) -> Seen {
-    let dscp = seen.ip.and_then(|at| data.get(at..at + 2)).map_or(0, |two| match two[0] >> 4 {
-        4 => two[1] >> 2,
-        _ => (u16::from_be_bytes([two[0], two[1]]) >> 6 & 0x3f) as u8,
-    });
-    let hosts = match seen.whose {
-        Whose::Flow(tuple) | Whose::First(tuple, _) => (host(tuple.source), host(tuple.destination)),
-        _ => (key, key),
-    };
-    Seen { key, hosts, bytes: seen.bytes, ecn: seen.ecn, ack: seen.ack(), class: dscp, priority: 0, label: 0, frame: 0 }
-}
-
-/// A number of an address: of IPv6 the two halves, folded.
-fn host(address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(address) => u32::from(address).into(),
-        IpAddr::V6(address) => {
-            let bits = u128::from(address);
-            (bits >> 64) as u64 ^ bits as u64
-        }
     }
 }
 
@@ -130,7 +105,7 @@ mod tests {
         };
         let mut enter = |data: &[u8]| tuples.enter(0, 1, data, Time::ZERO, &mut ledger).unwrap();
         let [first, second] = [1, 2].map(|port| enter(&frame(port)));
-        assert_ne!((first.packet.key, first.flow), (second.packet.key, second.flow));
+        assert_ne!((first.packet.key, first.packet.row), (second.packet.key, second.packet.row));
         assert_eq!((first.ip, first.packet.ecn), (Some(22), sluicegate_base::Ecn::Capable1));
         assert_eq!(tuples.opaque(), None);
         tuples.enter(0, 1, &[&[0; 12], &[8, 6][..], &[0; 28]].concat(), Time::ZERO, &mut ledger);

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use sluicegate_aqm::all;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_lab::Scenario;
+use sluicegate_lab::replay::Packet;
 use sluicegate_live::driven::Traffic;
 use sluicegate_live::emulator::{Emulator, Frame};
 use sluicegate_live::ledger::Ledger;
-use sluicegate_live::packet::Packet;
 use sluicegate_live::tuples::Tuples;
 use sluicegate_netsim::{Hop, Plan};
 
@@ -82,6 +82,20 @@ fn departures_follow_from_the_last_one_and_not_from_the_clock() {
     assert_eq!(due, (1..=50).map(|number| (20 + number) * MS).collect::<Vec<_>>());
     let row = &bed.emulator.outcome(Time(1000 * MS)).flows[0];
     assert_eq!((row.totals.sent, row.totals.delivered), ([50, 50_000], [50, 50_000]));
+}
+
+/// CAKE serves voice before the rest by the DSCP of each packet, and washes it out; marks stay.
+#[test]
+fn a_dscp_chooses_the_tin_and_is_washed_out() {
+    let cake = [("network.rate", "8 Mbit/s"), ("queue.discipline", "cake"), ("queue.wash", "true")];
+    let mut bed = Bed::new(&[&cake[..], &[("queue.bandwidth", "1 Mbit/s")]].concat());
+    for number in 0..6 {
+        bed.send(&datagram(200, if number == 5 { 46 << 2 | 3 } else { 2 }, number), Time::ZERO);
+    }
+    bed.advance(Time(1000 * MS));
+    assert_eq!(numbers(&bed.out), [0, 5, 1, 2, 3, 4]);
+    assert_eq!(bed.out.iter().map(|(_, data)| data[1]).collect::<Vec<_>>(), [2, 3, 2, 2, 2, 2]);
+    assert!(bed.out.iter().all(|(_, data)| checksum(&data[..20]) == 0));
 }
 
 #[test]

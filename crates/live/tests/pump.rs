@@ -4,10 +4,10 @@
 use rustix::fd::{AsFd, BorrowedFd};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::Scenario;
+use sluicegate_lab::replay::Packet;
 use sluicegate_live::emulator::Emulator;
 use sluicegate_live::gate::{Gate, Lost};
 use sluicegate_live::ledger::Ledger;
-use sluicegate_live::packet::Packet;
 use sluicegate_live::pump::{Clock, Drive, Pump};
 use sluicegate_live::tuples::Tuples;
 use sluicegate_netsim::Plan;

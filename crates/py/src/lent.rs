@@ -156,28 +156,17 @@ impl Lendable for QueuedPacket {
     }
 }
 
-/// A packet whose flow is a hash, which a table of results has as `key`.
-macro_rules! lend_hashed {
-    ($($(#[$about:meta])* $Packet:ty),* $(,)?) => {$(
-        $(#[$about])*
-        impl Lendable for $Packet {
-            fn number(&self) -> i64 {
-                self.key as i64
-            }
-            fn marked(&self) -> bool {
-                self.marked
-            }
-            fn take_mark(&mut self, ecn: Ecn, marked: bool) {
-                (self.ecn, self.marked) = (ecn, marked);
-            }
-        }
-    )*};
-}
-
-lend_hashed! {
-    Packet,
-    #[cfg(target_os = "linux")]
-    sluicegate_live::packet::Packet,
+/// A real packet: its flow is a hash, which a table of results has as `key`.
+impl Lendable for Packet {
+    fn number(&self) -> i64 {
+        self.key as i64
+    }
+    fn marked(&self) -> bool {
+        self.marked
+    }
+    fn take_mark(&mut self, ecn: Ecn, marked: bool) {
+        (self.ecn, self.marked) = (ecn, marked);
+    }
 }
 
 impl PyPacket {

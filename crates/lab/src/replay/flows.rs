@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn packet(whose: Whose) -> Decoded<'static> {
-        Decoded { whose, bytes: 100, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: None, carried: None }
+        Decoded { whose, bytes: 100, ecn: Ecn::NotCapable, dscp: 0, ip: None, pppoe: None, hidden: None, carried: None }
     }
 
     #[test]

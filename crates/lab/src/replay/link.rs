@@ -4,52 +4,13 @@ use super::delays::Delays;
 use super::flows::Flows;
 use super::merged::Merged;
 use super::packet::{Decoded, decode};
+use super::seen::{Packet, Seen};
 use super::series::Series;
 use super::times::OnJump;
-use sluicegate_aqm::{Ack, Discipline, DropReason, FlowKey};
-use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
-use sluicegate_port::{Hop, LinkConfig, Paths, Port, PortConfig, Transit, Watch, WirePlan};
+use sluicegate_aqm::{Discipline, DropReason};
+use sluicegate_base::{Rate, Span, Stream, Time};
+use sluicegate_port::{Hop, LinkConfig, Paths, Port, PortConfig, Watch, WirePlan};
 use std::io;
-
-/// A real packet on its way.
-pub type Packet = Transit<Seen>;
-
-/// What a queue sees of a real packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// The hash of its flow.
-    pub key: u64,
-    /// Its length in bytes, as the link counts it.
-    pub bytes: u32,
-    /// Its ECN field.
-    pub ecn: Ecn,
-    /// What it acknowledges.
-    ack: Option<Ack>,
-    /// The row that counts it.
-    row: u32,
-    /// Where its bytes are kept, if they are.
-    frame: u32,
-}
-
-impl sluicegate_aqm::Packet for Seen {
-    #[inline]
-    fn flow(&self) -> FlowKey {
-        FlowKey(self.key)
-    }
-    #[inline]
-    fn bytes(&self) -> u64 {
-        u64::from(self.bytes)
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark(&mut self) -> bool {
-        self.ecn.mark()
-    }
-    fn ack(&self) -> Option<Ack> {
-        self.ack
-    }
-}
 
 /// Which length of a packet counts, for the rate and for the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +66,8 @@ pub struct Frame {
 pub trait Sink {
     /// A packet of this kind of link arrives: whether its bytes are to be kept until it leaves.
     fn keeps(&mut self, link_type: u16) -> io::Result<bool>;
-    /// The last bit of a packet is out; its ECN field, if the queue has marked it.
-    fn sent(&mut self, frame: &mut Frame, marked: Option<Ecn>, now: Time) -> io::Result<()>;
+    /// The last bit of a packet is out.
+    fn sent(&mut self, frame: &Frame, now: Time) -> io::Result<()>;
 }
 
 /// Frames, whose memory is used again.
@@ -240,7 +201,7 @@ impl<S: Sink> Link<S> {
         counted.seen.1 = time;
         counted.arrived[0] += 1;
         counted.arrived[1] += u64::from(bytes);
-        Ok(Seen { key, bytes, ecn: seen.ecn, ack: seen.ack(), row, frame })
+        Ok(Seen { bytes, frame, ..Seen::of(seen, key, row) })
     }
 
     /// A packet arrives.
@@ -311,8 +272,10 @@ impl<S: Sink> Watch<Seen> for Recorder<S> {
         row.delivered[1] += u64::from(packet.bytes);
         if packet.frame != NONE {
             let frame = &mut self.frames.all[packet.frame as usize];
-            self.failure =
-                self.failure.take().or(self.sink.sent(frame, packet.marked.then_some(packet.ecn), now).err());
+            if let Some(at) = frame.ip {
+                packet.write_back(packet.marked, &mut frame.data, at);
+            }
+            self.failure = self.failure.take().or(self.sink.sent(frame, now).err());
             self.frames.free.push(packet.frame);
         }
     }

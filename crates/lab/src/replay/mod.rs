@@ -5,6 +5,7 @@
 //! | [`reader`] | pcap and pcapng, record by record |
 //! | [`piped`] | a pipe as a stream that does not block for long |
 //! | [`packet`] | what a queue looks at in a captured packet |
+//! | [`seen`] | the packet as a queue sees it, and what is written back |
 //! | [`layers`] | what lies around an IP packet: link layers, tunnels |
 //! | [`merged`] | packets that a host has merged, split again |
 //! | [`times`] | when packets arrive, and what is done where times leap |
@@ -35,6 +36,7 @@ pub mod reader;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod seen;
 pub mod series;
 pub mod table;
 pub mod tcp;
@@ -44,10 +46,10 @@ pub mod trace;
 pub mod warnings;
 pub mod writer;
 
-pub use link::Packet;
 pub use results::Report;
 pub use run::{Progress, Replay, Replayed, survey};
 pub use scenario::ReplayScenario;
+pub use seen::Packet;
 pub use table::Table;
 pub use timed::Failure;
 pub use trace::{Shapes, Trace};

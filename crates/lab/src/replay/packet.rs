@@ -72,6 +72,8 @@ pub struct Decoded<'a> {
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// Its DSCP.
+    pub dscp: u8,
     /// Where the IP header begins in what was captured.
     pub ip: Option<usize>,
     /// Where the header of the innermost PPPoE around it begins.
@@ -103,7 +105,7 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded<'_> {
     let other = |Hidden { at, why, kind }| {
         let bytes = original.saturating_sub(at as u32).max(1);
         let whose = Whose::Other(why);
-        Decoded { whose, bytes, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: kind, carried: None }
+        Decoded { whose, bytes, ecn: Ecn::NotCapable, dscp: 0, ip: None, pppoe: None, hidden: kind, carried: None }
     };
     let Below { ip: at, pppoe } = match layers::in_frame(link_type, data) {
         Ok(below) if below.ip < data.len() => below,
@@ -117,9 +119,9 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded<'_> {
     let rest = original.saturating_sub(at as u32);
     // A length of zero is left to the network card by a sender that segments there, or belongs to a jumbogram.
     let bytes = if ip.length == 0 || ip.length > rest { rest } else { ip.length };
-    let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ip.ecn & 3)];
+    let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ip.tos & 3)];
     let (whose, carried) = ip.whose(MOST_TUNNELS);
-    Decoded { whose, bytes: bytes.max(1), ecn, ip: Some(at), pppoe, hidden: None, carried }
+    Decoded { whose, bytes: bytes.max(1), ecn, dscp: ip.tos >> 2, ip: Some(at), pppoe, hidden: None, carried }
 }
 
 /// An IP header with its extensions, and what follows.
@@ -130,7 +132,8 @@ struct Ip<'a> {
     length: u32,
     /// How much of it comes before what it carries.
     header: u32,
-    ecn: u8,
+    /// DSCP and ECN field: the type of service of IPv4, the traffic class of IPv6.
+    tos: u8,
     /// Of a fragment: the datagram, and whether it is the first one.
     fragment: Option<(Datagram, bool)>,
     /// Whether extensions were not captured in full.
@@ -146,14 +149,14 @@ impl<'a> Ip<'a> {
             LaxHeaderSliceError::Len(_) => Other::Truncated,
             LaxHeaderSliceError::Content(_) => Other::NotIp,
         })?;
-        let (length, ecn, fragment) = match &slice {
+        let (length, tos, fragment) = match &slice {
             LaxIpSlice::Ipv4(ip) => {
                 let header = ip.header();
                 let place = header.is_fragmenting_payload().then(|| {
                     let (id, first) = (u32::from(header.identification()), header.fragments_offset().value() == 0);
                     (header.protocol().0, id, first)
                 });
-                (u32::from(header.total_len()), header.ecn().value(), place)
+                (u32::from(header.total_len()), header.slice()[1], place)
             }
             LaxIpSlice::Ipv6(ip) => {
                 let header = ip.header();
@@ -161,7 +164,7 @@ impl<'a> Ip<'a> {
                     .map(|fragment| (0, fragment.identification(), fragment.fragment_offset().value() == 0));
                 let payload = u32::from(header.payload_length());
                 let nothing = slice.payload_ip_number() == IpNumber::IPV6_NO_NEXT_HEADER;
-                (if payload == 0 && !nothing { 0 } else { payload + 40 }, header.ecn().value(), place)
+                (if payload == 0 && !nothing { 0 } else { payload + 40 }, header.traffic_class(), place)
             }
         };
         let (source, destination) = (slice.source_addr(), slice.destination_addr());
@@ -173,7 +176,7 @@ impl<'a> Ip<'a> {
             source,
             destination,
             length,
-            ecn,
+            tos,
             fragment: fragment.map(|(protocol, id, first)| (Datagram { source, destination, protocol, id }, first)),
             cut: stopped.is_some(),
             protocol: slice.payload_ip_number().0,
@@ -255,15 +258,25 @@ fn ports(protocol: u8, payload: &[u8]) -> Result<Option<(u16, u16)>, ()> {
     }
 }
 
-/// Writes `ecn` into the IP header that begins at `at`, and corrects an IPv4 header checksum by as much (RFC 1624), so
-/// that one that was wrong stays wrong.
+/// Writes `ecn` into the IP header that begins at `at`.
 pub fn set_ecn(data: &mut [u8], at: usize, ecn: Ecn) {
+    set_tos(data, at, 3, ecn as u8);
+}
+
+/// Writes the DSCP likewise.
+pub fn set_dscp(data: &mut [u8], at: usize, dscp: u8) {
+    set_tos(data, at, 0xfc, dscp << 2);
+}
+
+/// Writes these bits beside the ECN field or the DSCP, and corrects an IPv4 header checksum by as much (RFC 1624), so that one
+/// that was wrong stays wrong.
+fn set_tos(data: &mut [u8], at: usize, mask: u8, bits: u8) {
     let Some(header) = data.get_mut(at..).filter(|header| header.len() >= 2) else { return };
     let before = u16::from_be_bytes([header[0], header[1]]);
-    let bits = ecn as u16;
+    let (mask, bits) = (u16::from(mask), u16::from(bits));
     match header[0] >> 4 {
         4 => {
-            let after = before & !3 | bits;
+            let after = before & !mask | bits;
             header[1] = after as u8;
             if let Some(sum) = header.get_mut(10..12) {
                 let old = u32::from(u16::from_be_bytes([sum[0], sum[1]]));
@@ -273,7 +286,7 @@ pub fn set_ecn(data: &mut [u8], at: usize, ecn: Ecn) {
                 sum.copy_from_slice(&(!new as u16).to_be_bytes());
             }
         }
-        6 => header[1] = (before & !0x30 | bits << 4) as u8,
+        6 => header[..2].copy_from_slice(&(before & !(mask << 4) | bits << 4).to_be_bytes()),
         _ => {}
     }
 }

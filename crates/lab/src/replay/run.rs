@@ -8,14 +8,15 @@
 //! | both directions of a link | all packets cross the one link | the user chooses which packets to replay |
 
 use super::flows::Flows;
-use super::link::{Crossed, Found, Frame, Link, Packet, Seen, Setting, Sink};
-use super::packet::{decode, set_ecn};
+use super::link::{Crossed, Found, Frame, Link, Setting, Sink};
+use super::packet::decode;
 use super::reader::{Capture, Damage, Next, Record, Trouble};
+use super::seen::{Packet, Seen};
 use super::timed::{Failure, Step, Timed};
 use super::times::Totals;
 use super::writer::Writer;
 use sluicegate_aqm::Discipline;
-use sluicegate_base::{Ecn, Time};
+use sluicegate_base::Time;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
@@ -67,11 +68,8 @@ impl<W: Write> Sink for Written<W> {
         self.out.as_mut().map_or(Ok(false), |out| out.interface(link_type).map(|_| true))
     }
 
-    fn sent(&mut self, frame: &mut Frame, marked: Option<Ecn>, now: Time) -> io::Result<()> {
+    fn sent(&mut self, frame: &Frame, now: Time) -> io::Result<()> {
         let Some(out) = &mut self.out else { return Ok(()) };
-        if let (Some(ecn), Some(at)) = (marked, frame.ip) {
-            set_ecn(&mut frame.data, at, ecn);
-        }
         out.packet(frame.link_type, self.base.saturating_add(now.0), frame.original, &frame.data)
     }
 }

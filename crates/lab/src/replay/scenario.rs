@@ -1,6 +1,7 @@
 //! What to replay with: rate, discipline, seed, given as overrides alone.
 
-use super::link::{Length, Packet, Setting};
+use super::link::{Length, Setting};
+use super::seen::Packet;
 use super::times::OnJump;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{Build, Foreign};

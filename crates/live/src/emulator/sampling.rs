@@ -73,7 +73,7 @@ impl Emulator {
             link.port.for_each(&mut |packet| {
                 let entry = self.entry(packet.frame);
                 if entry.data {
-                    flows[entry.flow as usize].totals.leave(packet.arrived, now, ledger.window);
+                    flows[packet.row as usize].totals.leave(packet.arrived, now, ledger.window);
                 }
             });
             links.push(LinkRow {
