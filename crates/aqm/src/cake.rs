@@ -78,7 +78,7 @@ discipline! {
         /// The rate of the shaper: somewhat less than that of the slowest link behind it.
         bandwidth: Option<Rate> = optional("unlimited: it does not shape"), range(Range::from(8.0)),
             source("tc-cake(8)"), tc("bandwidth");
-        /// How traffic is divided into tins by its DSCP, which is the class of its flow.
+        /// How traffic is divided into tins by its DSCP. In simulations and testbeds this is the class of its flow.
         diffserv: Diffserv = default(Diffserv::Diffserv3), source("tc-cake(8)"),
             tc("besteffort, precedence, diffserv8, diffserv4, diffserv3");
         /// Among whom the link is shared.
