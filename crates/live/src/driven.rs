@@ -1,4 +1,4 @@
-//! A network of real packets while it is driven: whose packets they are, and how well the clock is kept.
+//! A network of real packets in operation: which flow each packet belongs to, and how well the clock is kept.
 
 use crate::emulator::Emulator;
 use crate::entry::Entry;

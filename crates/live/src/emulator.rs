@@ -1,4 +1,5 @@
-//! The network that real packets cross, in virtual time: links, lines, and the way of each packet over them.
+//! The network that real packets cross, in virtual time: links, lines (with a buffer that has no limit, and no discipline),
+//! and the way of each packet over them.
 //!
 //! It does what the simulator's network does, with packets that have bytes. It has no clock: whoever drives it says what the
 //! time is, and everything that is due happens at its own due time, however late it is asked for. So a driver that was held

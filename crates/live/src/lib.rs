@@ -7,7 +7,7 @@
 //! | [`driven`] | a network in operation, and the flow of each packet |
 //! | [`emulator`] | the network that packets cross, in virtual time |
 //! | [`entry`] | a packet that enters, and its way |
-//! | [`gate`] | where packets come in and go out: a TUN |
+//! | [`gate`] | where packets come in and go out: a TUN or a real interface |
 //! | [`hosts`] | the sources of a scenario on sockets of the kernel |
 //! | [`interface`] | a real interface: frames in and out |
 //! | [`ledger`] | what is counted, in the rows of the simulator's results |

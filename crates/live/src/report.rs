@@ -1,5 +1,5 @@
-//! The results of real packets: the tables of a simulated run, without the columns that only a simulator can fill, and with
-//! what the clock and the kernel have added.
+//! The results of real packets: the tables of a simulated run, without the columns that only a simulator can fill. The
+//! summary also says how late packets were handed over, and what devices and sockets have lost.
 
 use crate::driven::{Driven, Punctuality, Traffic};
 use crate::namespace::Losses;

@@ -4,7 +4,7 @@
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
 //! | times that go back, or leap | see [`times`](super::times) | |
-//! | the answers of the senders to the network of that day | they are replayed as they were | a recorded sender does not react |
+//! | how senders reacted to the network when it was recorded | their packets are replayed as recorded | a recorded sender does not react to the replay |
 //! | both directions of a link | all packets cross the one link | the user chooses which packets to replay |
 
 use super::flows::Flows;

@@ -1,4 +1,4 @@
-//! What to replay with: rate, discipline, seed, given as overrides alone.
+//! What to replay with: rate, discipline, seed. A replay has no scenario file: all keys come as overrides.
 
 use super::link::{Length, Setting};
 use super::seen::Packet;

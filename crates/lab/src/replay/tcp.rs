@@ -1,5 +1,5 @@
 //! What a header of TCP says, as far as it was captured. Options are walked here: the iterator of the crate `etherparse` ends
-//! at the first one that it does not know, and accurate ECN's stand before selective acknowledgements.
+//! at the first option that it does not know, and the options of accurate ECN stand before that of selective acknowledgements.
 
 use sluicegate_aqm::Ack;
 

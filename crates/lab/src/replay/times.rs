@@ -14,7 +14,7 @@
 //! | a jump | an error, or what `on_jump` says | see above |
 //! | wrong times, of up to 16 packets | `skip` leaves them out; with `shift` they arrive with the one before | nothing better is known |
 //! | a clock set back, captures joined in the wrong order | `skip` leaves packets out until times have caught up; with `shift` the next one arrives at once, and all later ones follow at their recorded distances | how long it was between them is not known |
-//! | a silence of more than a day: a clock set forward, captures joined | as with a clock set back, except that `skip` leaves out the packets after the silence only if they are at most 15 and the capture then ends; if there are more, they arrive at once | these times never catch up, so `skip` would leave out all the rest. In a silence this long, disciplines that act between packets would act all the while |
+//! | a silence of more than a day: a clock set forward, captures joined | as with a clock set back, except that `skip` leaves out the packets after the silence only if they are at most 15 and the capture then ends; if there are more, they arrive at once | these times never come back to those before the silence, so `skip` would leave out all the rest. In a silence this long, disciplines that act between packets would act all the while |
 //! | a shorter silence | is kept; one longer than half of the whole time is reported and flagged | it may be a real silence, or the first or the last packets have wrong times; rates are over the whole time |
 //! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them, the first ones with the one after; counted, and flagged as late ones are | nothing better is known |
 

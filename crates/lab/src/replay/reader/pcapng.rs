@@ -1,7 +1,7 @@
 //! Blocks of pcapng.
 //!
-//! The crate `pcap-parser` reads them. Two of its answers are not used: it takes `if_tsresol` in powers of two for invalid, and
-//! reads `if_tsoffset` as little-endian in either byte order.
+//! The crate `pcap-parser` reads them. Two of its answers are not used: it says that an `if_tsresol` in powers of two is invalid,
+//! and reads `if_tsoffset` as little-endian in either byte order.
 
 use super::{ANOTHER, Capture, Format, Found, MOST_RECORD, Pause, Pcap, number};
 use pcap_parser::pcapng::{
