@@ -1740,8 +1740,8 @@ class Cake(Declared, role="queue"):
     Attributes:
         bandwidth: The rate of the shaper: somewhat less than that of the slowest link behind it. (default:
             unlimited: it does not shape; at least 8 bit/s; tc-cake(8))
-        diffserv: How traffic is divided into tins by its DSCP, which is the class of its flow. (default:
-            diffserv3; tc-cake(8))
+        diffserv: How traffic is divided into tins by its DSCP. In simulations and testbeds this is the class of
+            its flow. (default: diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
         rtt: A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target
             for this long. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
