@@ -1,4 +1,4 @@
-//! A packet that enters, and its way.
+//! A packet that enters the emulated network, and its way through it.
 
 use sluicegate_base::Span;
 use sluicegate_lab::replay::seen::Seen;

@@ -1,4 +1,5 @@
-//! What to replay with: rate, discipline, seed. A replay has no scenario file: all keys come as overrides.
+//! What to replay with: rate, discipline, seed. A replay has no scenario file: all its settings are given as overrides, each a
+//! dotted key and its value.
 
 use super::link::{Length, Setting};
 use super::seen::Packet;

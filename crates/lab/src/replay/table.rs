@@ -1,5 +1,5 @@
 //! A capture as a table: a row for each packet, in batches, so that memory does not grow with the capture; and a row for each
-//! connection. Nothing of what packets carry is kept but the names of servers that clients ask for.
+//! connection. Of what packets carry, only the names of servers that clients ask for are kept.
 
 use super::flows::Flows;
 use super::hello::server_name;

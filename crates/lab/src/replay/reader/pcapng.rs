@@ -1,6 +1,6 @@
 //! Blocks of pcapng.
 //!
-//! The crate `pcap-parser` reads them. Two of its answers are not used: it says that an `if_tsresol` in powers of two is invalid,
+//! The crate `pcap-parser` reads them. We correct two of its answers: it says that an `if_tsresol` in powers of two is invalid,
 //! and reads `if_tsoffset` as little-endian in either byte order.
 
 use super::{ANOTHER, Capture, Format, Found, MOST_RECORD, Pause, Pcap, number};
