@@ -1743,8 +1743,9 @@ class Cake(Declared, role="queue"):
         diffserv: How traffic is divided into tins by its DSCP. In simulations and testbeds this is the class of
             its flow. (default: diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
-        rtt: A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target
-            for this long. (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+        rtt: A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target,
+            and the bounds stated there, for this long. (default: 100 ms; at least 0.000001 and at most 3600 s;
+            tc-cake(8))
         target: Acceptable delay of a standing queue. With bandwidth it is at least one and a half times the
             transmission time of the longest packet at the tin's rate; if this raises target, it lengthens rtt
             too. A signal also needs a delay above four times that transmission time (with ingress: also above

@@ -47,7 +47,8 @@ choices! {
 discipline! {
     Pie: "pie", "PIE",
     source("RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c"),
-    tc("tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS"),
+    tc("tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS \
+        [ecn|noecn] [bytemode|nobytemode]"),
     drops(Tail, Early),
     remembers(None),
     overload(Drops, "from `mark_th` on"),
