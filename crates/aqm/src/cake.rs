@@ -85,7 +85,7 @@ discipline! {
         flowmode: FlowMode = default(FlowMode::TripleIsolate), source("tc-cake(8)"),
             tc("flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-dsthost, triple-isolate");
         /// A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target, and the
-        /// bounds stated there, for this long.
+        /// bounds stated under `target`, for this long.
         rtt: Span = default(Span::from_millis(100)), range(Range::from(1e-6).to(3600.0)),
             source("tc-cake(8)"), tc("rtt");
         /// Acceptable delay of a standing queue. With bandwidth it is at least one and a half times the transmission

@@ -34,7 +34,7 @@ params! {
         action: Action = default(Action::Drop), source("RFC 8033, Sec. 5.1"), tc("ecn");
         /// With action mark: packets are marked below this probability, and dropped at or above it.
         mark_th: f64 = default(0.1), unit("1"), range(Range::from(0.0).to(1.0)), source("RFC 8033, Sec. 5.1: mark_ecnth");
-        /// Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one at 8.5.
+        /// Space signals out: none until the probabilities of arrivals add up to 0.85, and always one when they reach 8.5.
         derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
         /// Treat all packets alike, or by their length.
         mode: Mode = default(Mode::Packet), source("Linux, net/sched/sch_pie.c"), tc("bytemode");
