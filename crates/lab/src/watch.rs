@@ -3,7 +3,7 @@
 //! | key | what it holds |
 //! |---|---|
 //! | `time_s` | the time |
-//! | `links` | for each link under study, what [`link`] says. On demand, `waiting` is added, the queued packets from the head to the tail (packet, flow, time in the queue in µs), with `state` and `flow_state`, what the discipline remembers. Simulations then also add `events`, those since the last frame |
+//! | `links` | for each link under study, what [`link`] says. On demand, three keys are added: `waiting` lists the queued packets from the head to the tail (packet, flow, time in the queue in µs); `state` and `flow_state` hold what the discipline remembers. Simulations then also add `events`, those since the last frame |
 //! | `groups` | of a simulation, for each group of flows: throughput, delays, drops and marks since the last frame |
 //! | `flows` | of real packets, the heaviest flows |
 

@@ -13,8 +13,8 @@
 //! | [`table`] | a capture as a table of packets, in batches |
 //! | [`tcp`] | what a header of TCP says |
 //! | [`hello`] | the name that a client asks for as it opens TLS |
-//! | [`flows`] | the flows and what each has met, in bounded memory |
-//! | [`link`] | the link that they cross, and what is counted there |
+//! | [`flows`] | the flows, and the packets, drops, marks and delays of each, in bounded memory |
+//! | [`link`] | the link that packets cross, and what is counted there |
 //! | [`delays`] | how long packets waited, in little memory |
 //! | [`series`] | the queue over time, in little memory |
 //! | [`run`] | the replay itself |

@@ -3,9 +3,9 @@
 //! A clock runs forward, and packets of one capture are at most a little out of order. Where a time lies more than
 //! [`TOLERANCE`] away from those before it, packets are held, `MOST_HELD` at most, until it is clear which times are
 //! right. If times come back to where they were before the held packets, these had wrong times; otherwise the times of the
-//! held packets are right, and later ones continue from them. Wrong times are a **jump**. It is also a jump if times continue
-//! from an earlier time, or from one more than a day later. Without these rules later packets would all arrive at once, or
-//! never, which happens in no network.
+//! held packets are right, and later ones continue from them. Wrong times are a **jump**. Right times of held packets are
+//! a jump, too, if they lie before those of earlier packets, or more than a day after them. Without these rules later packets
+//! would all arrive at once, or never, which happens in no network.
 //!
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! | a jump | an error, or what `on_jump` says | see above |
 //! | wrong times, of up to 15 packets | `skip` leaves them out; with `shift` they arrive with the one before | nothing better is known |
 //! | a clock set back, captures joined in the wrong order | `skip` leaves packets out until times have caught up; with `shift` the next one arrives at once, and all later ones follow at their recorded distances | how long it was between them is not known |
-//! | a silence of more than a day: a clock set forward, captures joined | as with a clock set back, except that `skip` leaves out the packets after the silence only if they are at most 15 and the capture then ends; if there are more, they arrive at once | these times never come back to those before the silence, so `skip` would leave out all the rest. If a silence this long were kept, the timers of disciplines would run all through it |
+//! | a silence of more than a day: a clock set forward, captures joined | as with a clock set back, except that `skip` leaves out the packets after the silence only if they are at most 15 and then the capture ends or its times leap again; if there are more, they arrive as with `shift` | these times never come back to those before the silence, so `skip` would leave out all the rest. If a silence this long were kept, the timers of disciplines would run all through it |
 //! | a shorter silence | is kept; one longer than half of the whole time is reported and flagged | it may be a real silence, or the first or the last packets have wrong times; rates are over the whole time |
 //! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them, the first ones with the one after; counted, and flagged as late ones are | nothing better is known |
 

@@ -1,4 +1,4 @@
-//! Flows that have one connection or socket: when they start and stop, and what they send by the clock.
+//! Flows that have one connection or socket: when they start and stop, and what they send on a schedule.
 
 use super::connection::Role;
 use super::{DISCARD, Driver, HostFlow, RECEIVES, SENDS, Task, socket};
