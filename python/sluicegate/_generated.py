@@ -997,8 +997,8 @@ class Pie(Declared, role="queue"):
         action: Drop packets; or mark ECN-capable packets and drop the others. (default: drop; RFC 8033, Sec. 5.1)
         mark_th: With action mark: packets are marked below this probability, and dropped at or above it.
             (default: 0.1; at least 0 and at most 1; RFC 8033, Sec. 5.1: mark_ecnth)
-        derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one
-            at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and always one
+            when they reach 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: PIE gives no signals while at most twice this many bytes wait. In byte mode a packet of this
             length has the probability p. (B; default: the link's typical packet; at least 1; RFC 8033,
@@ -1569,8 +1569,8 @@ class FqPie(Declared, role="queue"):
         mark_th: With action mark: packets are marked below this probability, and dropped at or above it.
             (default: 0.1; at least 0 and at most 1; RFC 8033, Sec. 5.1: mark_ecnth; Linux,
             net/sched/sch_fq_pie.c: 10 %)
-        derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and a certain one
-            at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        derandomise: Space signals out: none until the probabilities of arrivals add up to 0.85, and always one
+            when they reach 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Treat all packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: PIE gives no signals while at most twice this many bytes wait. In byte mode a packet of this
             length has the probability p. (B; default: the link's typical packet; at least 1; RFC 8033,
@@ -1744,8 +1744,8 @@ class Cake(Declared, role="queue"):
             its flow. (default: diffserv3; tc-cake(8))
         flowmode: Among whom the link is shared. (default: triple_isolate; tc-cake(8))
         rtt: A round trip that few flows exceed. A queue signals at the latest when its delay has exceeded target,
-            and the bounds stated there, for this long. (default: 100 ms; at least 0.000001 and at most 3600 s;
-            tc-cake(8))
+            and the bounds stated under `target`, for this long. (default: 100 ms; at least 0.000001 and at most
+            3600 s; tc-cake(8))
         target: Acceptable delay of a standing queue. With bandwidth it is at least one and a half times the
             transmission time of the longest packet at the tin's rate; if this raises target, it lengthens rtt
             too. A signal also needs a delay above four times that transmission time (with ingress: also above
@@ -1763,7 +1763,8 @@ class Cake(Declared, role="queue"):
         nat: Distinguish hosts by their addresses before this host translates them. Without it all that a home
             sends (with ingress: all that it receives) counts as one host. (default: true; in a tc line, only
             where this host translates addresses (`tc --wan`); tc-cake(8))
-        wash: Clear the class of packets after choosing their tin. (default: false; tc-cake(8))
+        wash: Clear the class of packets, of real ones the DSCP, after choosing their tin. (default: false;
+            tc-cake(8))
         memlimit: Largest total number of bytes in all queues, without the packet in transmission. (B; default: 4
             bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu; at least 1; Linux,
             net/sched/sch_cake.c)
@@ -1902,8 +1903,8 @@ class Class(Declared, role="class"):
 
     Attributes:
         queue: The discipline of its queue.
-        class_: The class of flows whose packets it takes. (default: its position in the list, counted from 0; any
-            class, if max_length is given; at least 0 and at most 255; Sluicegate)
+        class_: The class of flows whose packets it takes; of real packets, the DSCP. (default: its position in
+            the list, counted from 0; any class, if max_length is given; at least 0 and at most 255; Sluicegate)
         max_length: The longest packet that it takes, such as "64 B". (B; default: any length; at least 1; RED
             1993, Sec. XII: short control packets)
         quantum: In `drr`, how much the class may send in a round. (B; default: the queue's own quantum; at least

@@ -110,7 +110,7 @@ discipline! {
         /// (with ingress: all that it receives) counts as one host.
         nat: Option<bool> = optional("true; in a tc line, only where this host translates addresses (`tc --wan`)"),
             source("tc-cake(8)"), tc("nat, nonat");
-        /// Clear the class of packets after choosing their tin.
+        /// Clear the class of packets, of real ones the DSCP, after choosing their tin.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");
         /// Largest total number of bytes in all queues, without the packet in transmission.
         memlimit: Option<Size> = optional("4 bandwidth·rtt, at least 4 MiB and at most 10,240 mtu; if unlimited, 10,240 mtu"),

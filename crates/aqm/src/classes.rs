@@ -21,7 +21,7 @@ use sluicegate_base::{About, Declared, Link, Params, Range, Size, Time, params};
 params! {
     /// What an entry of `[[queue.classes]]` says of its class, beside the discipline of its queue.
     pub struct ClassParams {
-        /// The class of flows whose packets it takes.
+        /// The class of flows whose packets it takes; of real packets, the DSCP.
         class: Option<u64> = optional("its position in the list, counted from 0; any class, if max_length is given"),
             unit("1"), range(Range::from(0.0).to(255.0)), source("Sluicegate");
         /// The longest packet that it takes, such as "64 B".

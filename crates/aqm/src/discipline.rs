@@ -14,7 +14,7 @@ pub struct FlowKey(pub u64);
 pub struct Ack {
     /// The next byte that its sender expects, modulo 2³² as in the header.
     pub number: u32,
-    /// Whether it carries nothing else: no data, no flag but those of ECN, and no option but timestamps and SACK.
+    /// Whether it carries nothing else: no data, no flag but those of ECN, and no option but timestamps, SACK and a signature.
     pub bare: bool,
     /// Whether it reports ranges: those received beyond the number (SACK), or one received twice (DSACK).
     pub sacks: bool,
@@ -36,7 +36,7 @@ pub trait Packet: Send {
     fn mark(&mut self) -> bool {
         false
     }
-    /// The class of traffic that its flow belongs to. A discipline that knows traffic by its DSCP reads it as the code
+    /// The class of traffic that its flow belongs to; of real packets the DSCP, but in a testbed. A discipline that knows traffic by its DSCP reads it as the code
     /// point, 0 to 63; what is above counts as 0, best effort.
     fn class(&self) -> u8 {
         0

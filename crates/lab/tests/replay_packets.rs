@@ -243,7 +243,17 @@ fn acknowledgements_are_read() {
     };
     assert_eq!(said(&with(32, &[0x51])), Some((false, false, 0)));
     assert_eq!(said(&with(2, &[0, 0])), Some((false, false, 0)));
-    assert_eq!([&ack[..39], &udp4(40), &with(6, &[0, 9])].map(said), [None; 3]);
+    assert_eq!(said(&with(32, &[0x52])), Some((false, false, 0)), "a reserved bit");
+    let sacks = segment(0x10, &sack, 0);
+    assert_eq!([&ack[..39], &sacks[..51], &udp4(40), &with(6, &[0, 9])].map(said), [None; 4]);
+    // IPv6, behind an extension.
+    let mut six = udp6(0)[..40].to_vec();
+    (six[5], six[6]) = (28, 60);
+    six.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+    six.extend(&ack[20..]);
+    assert_eq!(said(&six), Some((true, false, 0)));
+    // The first fragment of more.
+    assert_eq!(said(&with(6, &[0x20, 0])), Some((true, false, 0)));
 }
 
 #[test]

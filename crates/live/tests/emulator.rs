@@ -84,6 +84,23 @@ fn departures_follow_from_the_last_one_and_not_from_the_clock() {
     assert_eq!((row.totals.sent, row.totals.delivered), ([50, 50_000], [50, 50_000]));
 }
 
+/// A mark of the first link and a DSCP that the second clears both reach the frame.
+#[test]
+fn every_queue_on_the_way_writes_on_the_frame() {
+    let links = |sets: &[(&str, &str)]| plan(&[&[("network.rate", "8 Mbit/s")], sets].concat()).links;
+    let mut both = links(&[("network.mark", "1")]);
+    both.extend(links(&[("queue.discipline", "cake"), ("queue.wash", "true")]));
+    let mut bed = Bed {
+        emulator: Emulator::new(both, &[], 1, Ledger::new(Span::from_millis(100), false)),
+        tuples: Tuples::new(["there".to_owned(), "back".to_owned()], 1, 100),
+        out: Vec::new(),
+    };
+    bed.emulator.add_way(&[Hop::Link(0), Hop::Link(1)]);
+    bed.send(&datagram(200, 46 << 2 | 2, 1), Time::ZERO);
+    bed.advance(Time(1000 * MS));
+    assert_eq!((bed.out[0].1[1], checksum(&bed.out[0].1[..20])), (3, 0));
+}
+
 /// CAKE serves voice before the rest by the DSCP of each packet, and washes it out; marks stay.
 #[test]
 fn a_dscp_chooses_the_tin_and_is_washed_out() {

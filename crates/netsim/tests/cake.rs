@@ -92,7 +92,7 @@ fn acknowledgements_are_filtered() {
     assert_eq!(none, 0);
     assert!(some > 1000 && more > 1000, "{some} {more}");
     assert!(filtered > 1.1 * plain && most > 1.15 * plain, "{plain} {filtered} {most}");
-    // Linux's filter knows neither Accurate ECN's flag nor its option, and keeps what has them.
+    // Linux's filter does not know Accurate ECN's option, and keeps what has it.
     let prague = TcpParams { algorithm: Some(Algorithm::Prague), ..TcpParams::of(ProfileName::Linux) };
     assert_eq!(asymmetric("aggressive", &prague).1, 0);
 }

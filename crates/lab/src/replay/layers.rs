@@ -11,7 +11,7 @@
 //! | LLC with SNAP (a length in the place of the ether type), PPP Multilink (RFC 1990): not looked into | the same | the first is of old Ethernets and of Wi-Fi, the second holds fragments |
 //! | VXLAN, Geneve and other tunnels over UDP: not looked into; the flow is that of the tunnel, whose source port tells inner flows apart (RFC 7348, Sec. 5) | the same | |
 //! | PPP as a link type: the kernel strips it | read, in every form that captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
-//! | marks the IP header that `skb_protocol` names after any VLAN tags, so nothing inside PPPoE or MPLS | marks the outermost IP header | the queue stands in for that of the router that adds PPPoE or MPLS; on Linux this router's queue holds plain IP packets. In a tunnel's packet the outer header is marked, as in Linux; the end of the tunnel copies the mark to the inner one (RFC 6040) |
+//! | marks the IP header that `skb_protocol` names after any VLAN tags, so nothing inside PPPoE or MPLS; CAKE sees no DSCP there | marks the outermost IP header, and CAKE reads and clears the DSCP there | the queue stands in for that of the router that adds PPPoE or MPLS; on Linux this router's queue holds plain IP packets. In a tunnel's packet the outer header is marked, as in Linux; the end of the tunnel copies the mark to the inner one (RFC 6040) |
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;

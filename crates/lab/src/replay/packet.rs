@@ -73,7 +73,7 @@ pub struct Decoded<'a> {
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Its DSCP.
+    /// Its DSCP; of ARP CS7, as in Linux's CAKE.
     pub dscp: u8,
     /// Where the IP header begins in what was captured.
     pub ip: Option<usize>,
@@ -100,13 +100,17 @@ const MOST_TUNNELS: usize = 8;
 /// The number of TCP above IP.
 const TCP: u8 = 6;
 
+/// The ether type of ARP.
+const ARP: u16 = 0x0806;
+
 /// Looks at a packet of `original` bytes, of which `data` was captured on a link of this type. Never fails.
 #[must_use]
 pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded<'_> {
     let other = |Hidden { at, why, kind }| {
         let bytes = original.saturating_sub(at as u32).max(1);
         let whose = Whose::Other(why);
-        Decoded { whose, bytes, ecn: Ecn::NotCapable, dscp: 0, ip: None, pppoe: None, hidden: kind, carried: None }
+        let dscp = if kind == Some(Kind::Type(ARP)) { 56 } else { 0 };
+        Decoded { whose, bytes, ecn: Ecn::NotCapable, dscp, ip: None, pppoe: None, hidden: kind, carried: None }
     };
     let Below { ip: at, pppoe } = match layers::in_frame(link_type, data) {
         Ok(below) if below.ip < data.len() => below,

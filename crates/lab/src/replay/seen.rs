@@ -42,7 +42,8 @@ impl Seen {
     pub fn of(decoded: &Decoded<'_>, key: u64, row: u32) -> Seen {
         let hosts = match decoded.whose {
             Whose::Flow(tuple) | Whose::First(tuple, _) => (host(tuple.source), host(tuple.destination)),
-            _ => (key, key),
+            Whose::Later(datagram) => (host(datagram.source), host(datagram.destination)),
+            Whose::Other(_) => (key, key),
         };
         let &Decoded { bytes, ecn, dscp: class, .. } = decoded;
         let ack = decoded.ack();

@@ -51,18 +51,18 @@ impl Tcp {
         Some((tcp, &data[20..data.len().min(usize::from(length))]))
     }
 
-    /// What a segment of `bytes` bytes acknowledges, as queues look at it.
+    /// What a segment of `bytes` bytes acknowledges, as queues look at it; none if its header was not captured in full.
     #[must_use]
     pub fn acknowledged(data: &[u8], bytes: u32) -> Option<Ack> {
         const ACK: u16 = 0x10;
         const ECHO: u16 = 0xc0; // ECE and CWR
         let (Tcp { ack, flags, length, .. }, options) = Tcp::fixed(data)?;
-        if flags & ACK == 0 {
+        if flags & ACK == 0 || data.len() < length.into() {
             return None;
         }
         let mut said = Ack {
             number: ack,
-            bare: bytes == u32::from(length) && flags & !ECHO == ACK,
+            bare: bytes == u32::from(length) && data[12] & 0xf == 0 && flags & !ECHO == ACK, // no reserved bit
             sacks: false,
             echo: (flags & ECHO) as u8,
         };

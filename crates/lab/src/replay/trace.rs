@@ -209,7 +209,7 @@ fn headers((shape, in_reverse): (Shape, bool), packet: &SimPacket, segment: &Seg
     let ports = if forward { [port, service] } else { [service, port] };
 
     bytes[0] = 0x40 | (ip / 4) as u8;
-    bytes[1] = packet.ecn as u8;
+    bytes[1] = Some(packet.class << 2).filter(|_| packet.class < 64).unwrap_or(0) | packet.ecn as u8;
     put(&mut bytes, 2, &(original as u16).to_be_bytes());
     if shape == Shape::Udp {
         put(&mut bytes, 4, &(segment.ack as u16).to_be_bytes());
