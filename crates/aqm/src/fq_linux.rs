@@ -57,7 +57,7 @@ discipline! {
             source("tc-fq(8)"), tc("limit");
         /// Most packets of one flow.
         flow_limit: u64 = default(100), unit("packets"), range(Range::from(1.0)), source("tc-fq(8)"), tc("flow_limit");
-        /// How much a flow may send in a round, and the smallest amount by which it is paced.
+        /// How much a flow may send in a round. With maxrate above low_rate_threshold, pacing lets it send this much at a time.
         quantum: Size = derived("3028 B, or two of the link's typical packet if that is more",
             |link| Size::Bytes(2 * link.packet.clamp(1514, 1 << 19))),
             unit("B"), range(Range::from(256.0).to(1_048_576.0)),

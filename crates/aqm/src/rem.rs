@@ -17,7 +17,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | the price law in its published form | ns-2's, whose authors are the paper's: alpha is a constant 0.1 there and a parameter here | the paper was not at hand |
+//! | the price law in its published form | that of ns-2's code, by two of the paper's authors: alpha is a constant 0.1 there and a parameter here | the paper was not at hand |
 //! | gamma 0.001, phi 1.001, b* 20 packets, updates every 2 ms | the same, whatever the link | ns-2's defaults; `b_ref` is ns-2's `pbo_` |
 //! | nothing on slow links and small packets | the same values | on 1 Mbit/s a packet takes as long to send as six updates, the price swings, and one CUBIC flow uses 65 % (93 % with `t_update` = 20 ms). With mode = packet, packets shorter than `max_packet` look like an overload and are dropped on a link that is not full |
 //! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; the rate c is in packets of this length |

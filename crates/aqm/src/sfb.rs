@@ -48,7 +48,7 @@ discipline! {
     // Each flow is judged by its bins.
     proportional(),
     remembers(Table, "2 tables of 8 × 16 bins"),
-    overload(Drops, "above p = 1/2 a share that grows to all; with p = 1 what exceeds `penalty_rate`"),
+    overload(Drops, "above p = 1/2, with probability 2p − 1; at p = 1, all packets beyond `penalty_rate`"),
 
     /// Parameters of [`Sfb`].
     pub struct SfbParams {
