@@ -1,4 +1,4 @@
-//! What a network looks like at a moment, for people who watch: as JSON, of one form for simulations and for real packets.
+//! What a network looks like at a moment, for people who watch. The JSON has one form for simulations and real packets.
 //!
 //! | key | what it holds |
 //! |---|---|

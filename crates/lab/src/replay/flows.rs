@@ -1,4 +1,4 @@
-//! The flows of a capture, and what each has met, in bounded memory.
+//! The flows of a capture, and what happened to the packets of each, in bounded memory.
 //!
 //! A queue knows a flow by a keyed hash of its 5-tuple (SipHash-1-3, 63 bits, the key drawn from the run's seed): it needs
 //! no memory, two flows of one capture share a hash with a chance of 5·10⁻⁸ for a million flows, and nobody who wrote the

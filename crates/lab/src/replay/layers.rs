@@ -1,13 +1,13 @@
 //! What lies around an IP packet: link layers below it, tunnels in it. Linux's flow dissector (net/core/flow_dissector.c) is
-//! the model, for its hash is what `fq_codel`, `cake` and the others tell flows apart by.
+//! the model: `fq_codel`, `cake` and the others tell flows apart by its hash.
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|
 //! | VLAN tags, PPPoE sessions, GRE (version 0 without routing, version 1 with PPP), IP in IP, MPLS in IP: goes on inside | the same | |
-//! | at most 15 headers; what is below is not looked into | the same | so that nobody keeps it busy |
-//! | MPLS: flows are told apart by an entropy label alone | IP follows the last label if the first half-byte says 4 or 6 | what routers guess for balancing (RFC 4928, Sec. 2 and 3); a capture from inside an MPLS network is of use then. A pseudowire, which begins with 0, stays opaque |
+//! | reads at most 15 headers of a packet, and none after them | the same | so that a packet of many headers cannot keep it busy |
+//! | MPLS: flows are told apart by an entropy label alone | IP follows the last label if the first half-byte says 4 or 6 | what routers guess for balancing (RFC 4928, Sec. 2 and 3); with this guess, flows can be told apart in a capture from inside an MPLS network. A pseudowire, which begins with 0, stays opaque |
 //! | IPv6: stops at a flow label, which then stands for the ports; in ESP and AH the SPI stands for them | ports, where there are any | a flow is a 5-tuple in all tables |
-//! | batman-adv, TIPC, PTP and others by their ether type: goes on inside, or stops with a flow | stays opaque: one flow; a warning names the most frequent ether type | rare in captures of bottleneck links |
+//! | batman-adv, TIPC, PTP and others, known by their ether types: goes on inside, or stops there and takes the flow from this header | stays opaque: one flow; a warning names the most frequent ether type | rare in captures of bottleneck links |
 //! | LLC with SNAP (a length in the place of the ether type), PPP Multilink (RFC 1990): not looked into | the same | the first is of old Ethernets and of Wi-Fi, the second holds fragments |
 //! | VXLAN, Geneve and other tunnels over UDP: not looked into; the flow is that of the tunnel, whose source port tells inner flows apart (RFC 7348, Sec. 5) | the same | |
 //! | PPP as a link type: the kernel strips it | read, in every form that captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |

@@ -1,4 +1,4 @@
-//! A link that real packets cross: a path of one link, what each flow meets there, and where its packets go.
+//! A link that real packets cross: a path of one link, what happens to each flow there, and where its packets go.
 
 use super::delays::Delays;
 use super::flows::Flows;

@@ -8,7 +8,7 @@
 //! | pieces follow each other at the speed of the wire | all arrive at the time of the whole | nothing better is known; `shell` and `testbed` do the same |
 //! | splits datagrams of UDP as the application asks | they stay whole, and are counted | a long datagram looks the same as several merged ones |
 //! | splits within tunnels | packets of tunnels stay whole, and are counted | |
-//! | BIG TCP over IPv6: takes the jumbo option out and splits | they stay whole, and are counted | the option lies within the headers that would be repeated, and hosts merge packets this long within a machine only |
+//! | BIG TCP over IPv6: takes the jumbo option out and splits | they stay whole, and are counted | the option lies within the headers that would be repeated, and Linux merges up to this length only where `gso_max_size` or `gro_max_size` was raised |
 
 use super::packet::Decoded;
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice, LaxIpSlice, TcpHeaderSlice};

@@ -9,7 +9,7 @@
 //! | [`layers`] | what lies around an IP packet: link layers, tunnels |
 //! | [`merged`] | packets that a host has merged, split again |
 //! | [`times`] | when packets arrive, and what is done where times leap |
-//! | [`timed`] | a capture with its times |
+//! | [`timed`] | the packets of a capture in order, each with the time when it arrives |
 //! | [`table`] | a capture as a table of packets, in batches |
 //! | [`tcp`] | what a header of TCP says |
 //! | [`hello`] | the name that a client asks for as it opens TLS |

@@ -1,7 +1,7 @@
 //! What a queue looks at in a captured packet: its flow, its length, its ECN field and DSCP, and what it acknowledges.
 //!
 //! What lies around IP packets is looked into by [`layers`]; IP headers and their extensions are read by the
-//! crate `etherparse`. A tunnel's packets are of the flow inside; length, ECN field and DSCP are those of the outermost
+//! crate `etherparse`. A packet in a tunnel belongs to the inner flow; length, ECN field and DSCP are those of the outermost
 //! IP header.
 
 use super::layers::{self, Below, Hidden, Kind, Other};

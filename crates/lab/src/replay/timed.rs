@@ -1,4 +1,4 @@
-//! A capture with its times, for code that goes through its packets in order.
+//! The packets of a capture in order, each with the time when it arrives: what `reader` reads, timed by `times`.
 
 use super::reader::{Capture, Damage, Next, Record, Trouble};
 use super::times::{Jump, OnJump, Times};
