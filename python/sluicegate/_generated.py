@@ -1373,9 +1373,9 @@ class FqLinux(Declared, role="queue"):
         limit: Largest total length of all queues, without the packet in transmission. (packets; default: 10000;
             at least 1 and at most 16777216; tc-fq(8))
         flow_limit: Most packets of one flow. (packets; default: 100; at least 1 packets; tc-fq(8))
-        quantum: How much a flow may send in a round, and the smallest amount by which it is paced. (B; default:
-            3028 B, or two of the link's typical packet if that is more; at least 256 and at most 1048576;
-            tc-fq(8): 2 MTUs; the bounds are Linux's)
+        quantum: How much a flow may send in a round. With maxrate above low_rate_threshold, pacing lets it send
+            this much at a time. (B; default: 3028 B, or two of the link's typical packet if that is more; at
+            least 256 and at most 1048576; tc-fq(8): 2 MTUs; the bounds are Linux's)
         initial_quantum: How much a new flow may send in its first round. (B; default: 15140 B, or ten of the
             link's typical packet if that is more; at least 0 and at most 1048576; tc-fq(8): 10 MTUs; the bound is
             Linux's)
