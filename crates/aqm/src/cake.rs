@@ -108,7 +108,7 @@ discipline! {
         ingress: bool = default(false), source("tc-cake(8)"), tc("ingress, egress");
         /// Distinguish hosts by their addresses before this host translates them. Without it all that a home sends
         /// (with ingress: all that it receives) counts as one host.
-        nat: Option<bool> = optional("true; in a tc line, only where this host translates addresses (`tc --wan`)"),
+        nat: Option<bool> = optional("true; in a tc line, only where this host translates addresses (`sluicegate tc --wan`)"),
             source("tc-cake(8)"), tc("nat, nonat");
         /// Clear the class of packets, of real ones the DSCP, after choosing their tin.
         wash: bool = default(false), source("tc-cake(8)"), tc("wash, nowash");

@@ -86,7 +86,8 @@ choices! {
         Early = "early",
         /// A certain drop: the measure of congestion, or of its flow's share of the buffer, was at its upper bound.
         Forced = "forced",
-        /// It matched a packet of its own flow, as the arrival or as the packet drawn from the queue.
+        /// CHOKe: it was the arrival or the packet drawn from the queue, and both were of one flow. CAKE: it was an
+        /// acknowledgement that a later one made redundant.
         Match = "match",
         /// It exceeded the limit to which its flow was restricted.
         Policed = "policed",
