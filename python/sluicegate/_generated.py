@@ -1762,7 +1762,7 @@ class Cake(Declared, role="queue"):
             that link. (default: false; tc-cake(8))
         nat: Distinguish hosts by their addresses before this host translates them. Without it all that a home
             sends (with ingress: all that it receives) counts as one host. (default: true; in a tc line, only
-            where this host translates addresses (`tc --wan`); tc-cake(8))
+            where this host translates addresses (`sluicegate tc --wan`); tc-cake(8))
         wash: Clear the class of packets, of real ones the DSCP, after choosing their tin. (default: false;
             tc-cake(8))
         memlimit: Largest total number of bytes in all queues, without the packet in transmission. (B; default: 4
