@@ -56,11 +56,17 @@ impl Report {
             self.rows.iter().enumerate().map(|(at, (kind, _))| if *kind == "flow" { at as u64 + 1 } else { 0 });
         let delay = |q: f64| rows().map(move |row| row.delays.quantile(q));
         let mut columns = vec![
-            u64s("flow", "", "number of the flow, from 1 in the order of appearance; 0 for a group", numbers),
+            u64s(
+                "flow",
+                "",
+                "number of the flow, from 1 in the order of appearance; 0 for a group (see kind)",
+                numbers,
+            ),
             strs("name", "addresses, ports and protocol in one text", text(0)),
             strs(
                 "kind",
-                "flow; other: packets that cannot be told apart; further: all flows beyond the bound of the table",
+                "flow, or one of two groups: other, packets that could not be assigned to a flow; further, all flows beyond the \
+                 bound of the table",
                 self.rows.iter().map(|(kind, _)| *kind),
             ),
             strs("source", "address that its packets come from; empty for a group", text(1)),
@@ -150,7 +156,8 @@ impl Report {
             one(
                 "opaque_packets",
                 "packets",
-                "packets that arrived and could not be assigned to a flow: together they are one flow, which cannot be marked",
+                "packets that arrived and could not be assigned to a flow: to the queue they are one flow; those without a \
+                 readable IP header cannot be marked",
                 self.outcome.flows.others.iter().sum(),
             ),
             one(

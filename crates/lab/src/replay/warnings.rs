@@ -38,7 +38,10 @@ pub fn opaque(flows: &Flows, packets: u64) -> Option<String> {
     });
     (count > 0).then(|| {
         let share = of_packets(count, packets, ["is", "are"]);
-        format!("{share} one flow to the queue, and cannot be marked: {}{}", parts.join(", "), way.unwrap_or_default())
+        // Fragments, and packets cut off behind their IP header, can be marked.
+        let some = [Other::Truncated, Other::Fragment].iter().any(|why| flows.others[*why as usize] > 0);
+        let unmarked = if some { "" } else { ", and cannot be marked" };
+        format!("{share} one flow to the queue{unmarked}: {}{}", parts.join(", "), way.unwrap_or_default())
     })
 }
 
