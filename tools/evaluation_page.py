@@ -94,7 +94,7 @@ def lines(folder: Path) -> Iterator[str]:
     yield f"{needs.caption}\n"
     yield from table(needs.table)
     asked_for = f"[What {pages.rfcs} {pages.asks} for]({pages.asked})"
-    yield f"\n{report.tally(suite)} {asked_for} lists them."
+    yield f"\n{asked_for} lists each point and whether it is done. {report.tally(suite)}"
 
 
 def asked(suite: Suite) -> Iterator[str]:
