@@ -83,6 +83,10 @@ fn what_stays_opaque_is_told_with_its_share() {
          is ether type 0x0806: if IP is inside, capture where it is not encapsulated"
     );
     assert_eq!(done.link("opaque_packets"), 1.0);
+    // What has an IP header can be marked.
+    let fragment = |packet: &[u8]| [&packet[..20], &[0, 1], &packet[22..]].concat();
+    let orphan = replay(&capture(1, &[(0, fragment(&ip))]), &[("rate", "1 Gbit/s")]).unwrap().warnings();
+    assert!(orphan.starts_with("1 of 1 packets (100 %) is one flow to the queue: 1 "), "{orphan}");
     let usb = replay(&capture(189, &[(0, ip)]), &[("rate", "1 Gbit/s")]).unwrap().warnings();
     assert!(usb.contains("1 comes from a kind of link that is not known here: capture on another interface"), "{usb}");
     assert!(usb.contains("link type 189"), "{usb}");
