@@ -430,7 +430,7 @@ def test_flows_share_buckets_as_in_the_simulator() -> None:
 @real
 @pytest.mark.filterwarnings("ignore::sluicegate.RealHostsWarning")
 def test_acknowledgements_are_filtered_as_in_the_simulator() -> None:
-    """None of real hosts were. 24 real runs, most on a busy machine, dropped 410 to 478 each; the simulator drops 435."""
+    """None of real hosts were. 24 real runs, most on a busy machine, dropped 410 to 478; the simulator drops 435."""
     back = sg.Reverse(rate="100 kbit/s", queue=sg.Cake(ack_filter="aggressive"))
     net = sg.dumbbell(queue=sg.Cake(), rate="10 Mbit/s", delay="10 ms", reverse=back)
     runs = [run(net, sg.Tcp(), duration="4 s", warmup="1 s", series=False) for run in (sg.simulate, sg.testbed)]
