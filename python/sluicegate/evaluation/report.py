@@ -36,7 +36,12 @@ NEEDS = (
     "Parameters that are not set are off or derived, as noted in brackets. For your own discipline the table shows its "
     "arguments."
 )
-ABOUT = "“Values given” are the keys that the command sets for its flows; all others are the defaults of Linux's hosts."
+ABOUT = (
+    "“Values given” are the keys that the command sets for its flows; all others are the defaults of Linux's hosts. "
+    "“ECN” says whether the controller's flows use it by default; the scenarios `ecn` and `l4s` turn it on, unless a "
+    "value given turns it off. DCTCP and Prague always use it."
+)
+ALWAYS_ECN = ("dctcp", "prague")
 OWN_RUST = "Your own, in Rust, on Linux's hosts"
 OWN_ENDS = "A transport with its own ends"
 ABOUT_ENDS = (
@@ -269,6 +274,7 @@ def controllers(done: Outcome) -> Table:
         what = algorithms()[name].rstrip(".") if name in algorithms() else OWN_ENDS if "ends" in flows else OWN_RUST
         what += f" (SHA-256 {own[:12]})" if own else ""
         ecn = {True: "yes", False: "no", None: "as its ends say"}[flows.get("ecn")]
+        ecn = "always" if name in ALWAYS_ECN else ecn
         rows.append((label, what, ecn, label.removeprefix(name).lstrip(":").replace(":", ", ") or "none"))
     return Table(("Controller", "What it is", "ECN", "Values given"), tuple(rows))
 

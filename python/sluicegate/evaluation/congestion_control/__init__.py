@@ -38,8 +38,8 @@ SUITE = Suite(
          "with their defaults; targets in packets are a quarter of the bandwidth-delay product", "these are in use "
          "today"),
         ("Standard TCP (1)", "standard IETF congestion control", "Linux's Reno and CUBIC", "RFC 5681 and RFC 9438"),
-        ("ECN", "", "only in `ecn` and `l4s`; without it DCTCP's window is Reno's, and Prague's hardly differs", "few "
-         "paths mark"),
+        ("ECN", "", "only in `ecn` and `l4s`, but DCTCP and Prague always use it; without marks DCTCP's window is "
+         "Reno's, and Prague's hardly differs", "few paths mark"),
         ("Time", "left open", "half as long at 1 Gbit/s, a quarter as long at 10 Gbit/s", "simulating packets takes "
          "time"),
     ),
