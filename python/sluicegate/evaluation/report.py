@@ -41,7 +41,6 @@ ABOUT = (
     "“ECN” says whether the controller's flows use it by default; the scenarios `ecn` and `l4s` turn it on, unless a "
     "value given turns it off. DCTCP and Prague always use it."
 )
-ALWAYS_ECN = ("dctcp", "prague")
 OWN_RUST = "Your own, in Rust, on Linux's hosts"
 OWN_ENDS = "A transport with its own ends"
 ABOUT_ENDS = (
@@ -273,8 +272,8 @@ def controllers(done: Outcome) -> Table:
         own = (each.get("own_rust") or each.get("own_ends") or {}).get(name, {}).get("sha256")
         what = algorithms()[name].rstrip(".") if name in algorithms() else OWN_ENDS if "ends" in flows else OWN_RUST
         what += f" (SHA-256 {own[:12]})" if own else ""
-        ecn = {True: "yes", False: "no", None: "as its ends say"}[flows.get("ecn")]
-        ecn = "always" if name in ALWAYS_ECN else ecn
+        asked = {True: "yes", False: "no", None: "as its ends say"}[flows.get("ecn")]
+        ecn = "always" if name in ("dctcp", "prague") else asked
         rows.append((label, what, ecn, label.removeprefix(name).lstrip(":").replace(":", ", ") or "none"))
     return Table(("Controller", "What it is", "ECN", "Values given"), tuple(rows))
 

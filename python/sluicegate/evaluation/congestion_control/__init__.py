@@ -39,7 +39,7 @@ SUITE = Suite(
          "today"),
         ("Standard TCP (1)", "standard IETF congestion control", "Linux's Reno and CUBIC", "RFC 5681 and RFC 9438"),
         ("ECN", "", "only in `ecn` and `l4s`, but DCTCP and Prague always use it; without marks DCTCP's window is "
-         "Reno's, and Prague's hardly differs", "few paths mark"),
+         "Reno's", "few paths mark"),
         ("Time", "left open", "half as long at 1 Gbit/s, a quarter as long at 10 Gbit/s", "simulating packets takes "
          "time"),
     ),
