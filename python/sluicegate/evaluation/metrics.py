@@ -35,10 +35,10 @@ PAGE_OBJECTS = 51
 """Objects of a web page, the page itself included."""
 
 PAGE_GAP_S = 0.5
-"""A request so long after all responses have come begins a page: users think for a second."""
+"""A request begins a new page if all responses came at least this long before it: users think for a second."""
 
 ONE_WAY_NS = 50e6
-"""Half the base round trip of web users, whose connections have none in the tables."""
+"""Half the base round trip of web users. The tables have no base round trip for their connections."""
 
 BEHIND_NS = 1e6
 """Propagation behind the bottleneck of every scenario: `rtt` leaves the rest to the sender's side."""
@@ -96,7 +96,7 @@ METRICS: dict[str, Metric] = {
     "utilisation": Metric("utilisation", "%", 100.0, "high"),
     "queue_packets": Metric("queue, mean", "packets", 1.0),
     "queue_packets_max": Metric("queue, longest", "packets", 1.0),
-    "average_packets": Metric("its own average", "packets", 1.0),
+    "average_packets": Metric("queue, discipline's own average", "packets", 1.0),
     "completion_mean_ns": Metric("completion, mean", "s", 1e-9),
     "completion_p95_ns": Metric("completion, p95", "s", 1e-9),
     "startup_mean_ns": Metric("start-up, mean", "s", 1e-9),

@@ -27,7 +27,7 @@ class Phases:
 
     @property
     def short(self) -> bool:
-        """Whether a phase is shorter than what a full queue may take."""
+        """Whether a phase is shorter than the time that a full queue may take to drain."""
         return self.length_s < 1
 
     @property

@@ -35,8 +35,8 @@ SUITE = Suite(
         ("Buffers (3)", "left open", "Drop Tail of one bandwidth-delay product; 0.1 to 10 products", "what routers "
          "have, by default and at the extremes"),
         ("Disciplines (3)", "RED and Drop Tail especially", "RED, Drop Tail, CoDel, FQ-CoDel, CAKE, PIE and DualPI2, "
-         "with their defaults; targets in packets are a quarter of the bandwidth-delay product", "these are in use "
-         "today"),
+         "with their defaults; only RED's thresholds are set for the link: they lie around a quarter of the "
+         "bandwidth-delay product", "these are in use today"),
         ("Standard TCP (1)", "standard IETF congestion control", "Linux's Reno and CUBIC", "RFC 5681 and RFC 9438"),
         ("ECN", "", "only in `ecn` and `l4s`, but DCTCP and Prague always use it; without marks DCTCP's window is "
          "Reno's", "few paths mark"),

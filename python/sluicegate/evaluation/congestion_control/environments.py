@@ -116,8 +116,9 @@ SCENARIOS = (
     ),
     ControlScenario(
         "queues", "3", "Queue disciplines",
-        "Two flows under the same control share the link, under each of seven disciplines with their defaults and a "
-        "buffer of one product. By default, only packets of DCTCP and Prague can be marked.",
+        "Two flows under the same control share the link, under each of seven disciplines with a buffer of one "
+        "bandwidth-delay product and default parameters; only RED's thresholds are set for the link. By default, only "
+        "packets of DCTCP and Prague can be marked.",
         lambda settings: {TESTED: flow(2)}, GOT,
         points=disciplines(*QUEUES), axis="Discipline", apart=True, also=("jain",),
     ),

@@ -69,7 +69,7 @@ SCENARIOS: tuple[ControlScenario, ...] = (
     ),
     ControlScenario(
         "call", "1", "Beside a call",
-        "A call of 80 kbit/s shares the link, and a Drop Tail buffer of four products, with one flow.",
+        "A call of 80 kbit/s shares the link, and a Drop Tail buffer of four bandwidth-delay products, with one flow.",
         lambda settings: {TESTED: flow(), "call": Udp(rate="80 kbit/s", packet_size="200 B", rtt=RTT)},
         (Number("call", "delay_p99_ns"), Number("call", "loss_ratio"), Number(TESTED, "goodput_bps")),
         queue=f'[queue]\ndiscipline = "drop_tail"\nlimit = {4 * LINK.limit}\n', drawn=(TESTED,),
