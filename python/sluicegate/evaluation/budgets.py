@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .outcome import Outcome
 
 SCALES = {"Mbit/s": {"kbit/s": 1e-3, "Gbit/s": 1e3}, "ms": {"us": 1e-3, "s": 1e3}, "s": {"ms": 1e-3}}
-"""Other units in which a bound may be, and how many of the metric's own each is."""
+"""Other units that a bound may have, by the metric's own unit, with the factors that convert them to it."""
 
 BOUNDS = {"at_least": "≥", "at_most": "≤"}
 
@@ -73,7 +73,7 @@ class Result:
 
     @property
     def kept(self) -> bool:
-        """Whether the value keeps the bound; none does not."""
+        """Whether the value is within the bound: False if there is no value."""
         if self.value is None:
             return False
         return self.value >= self.budget.bound if self.budget.sense == "at_least" else self.value <= self.budget.bound

@@ -27,7 +27,7 @@ SHOWN_S = 120.0
 """How much of a course over time is drawn, in seconds from time 0."""
 
 LEAST_SPAN = 0.1
-"""The least part of the greatest goodput that an axis spans."""
+"""A goodput axis spans at least this fraction of its upper end."""
 
 WIDE, HIGH, LOW = 3.4, 3.0, 1.7
 """Panels, in inches; those of courses are low."""

@@ -41,7 +41,8 @@ ONE_WAY_NS = 50e6
 """Half the base round trip of web users. The tables have no base round trip for their connections."""
 
 BEHIND_NS = 1e6
-"""Propagation behind the bottleneck of every scenario: `rtt` leaves the rest to the sender's side."""
+"""One-way propagation behind the bottleneck in all scenarios with start-up times. The rest of a flow's `rtt` is on the
+sender's side."""
 
 
 @dataclass(frozen=True)

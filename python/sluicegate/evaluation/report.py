@@ -63,7 +63,8 @@ LEGEND = (
     "zero, or the difference is below 0.1 % or, for a percentile, below one bin of its histogram. A number without "
     "a sign is significantly worse; judge yourself whether that matters. ± is the half width of the 95 % "
     "interval over seeds. It is left out if it rounds to zero, or if there is one seed. If a scenario has several "
-    "points, the number is their mean; for ratios it is the mean factor by which they differ from 1, up or down."
+    "points, a number whose label names none of them is their mean; for ratios it is the mean factor by which they "
+    "differ from 1, up or down."
 )
 
 
