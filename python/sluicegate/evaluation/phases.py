@@ -36,7 +36,7 @@ class Phases:
         return tuple(f"phase {numeral}: {word}" for numeral, word in zip(NUMERALS, self.words, strict=False))
 
     def lasting(self, settings: Settings) -> Settings:
-        """The settings with runs of whole cycles: as many as fit, but one."""
+        """The settings with runs of whole cycles: as many as fit, at least one."""
         cycles = max(1, math.floor(settings.measured_s / self.cycle_s + 1e-9))
         return replace(settings, duration_s=settings.warmup_s + cycles * self.cycle_s)
 
