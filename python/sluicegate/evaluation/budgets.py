@@ -57,7 +57,7 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """It in words, without scenario, point and label."""
+        """The budget in words, without scenario, point and label."""
         metric = METRICS[self.metric]
         return f"{self.of}: {metric.label} {BOUNDS[self.sense]} {_shown(self.bound, metric.unit)}"
 

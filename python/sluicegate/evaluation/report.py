@@ -45,8 +45,8 @@ OWN_RUST = "Your own, in Rust, on Linux's hosts"
 OWN_ENDS = "A transport with its own ends"
 ABOUT_ENDS = (
     "For a transport with its own ends, retransmissions cannot be told from new data: its goodput is everything that "
-    "was delivered, and the rows of data sent twice in vain are missing. Its windows are not known either, so "
-    "congestion avoidance is missing, and it cannot pause as in `application-limited`."
+    "was delivered, and its share of data sent twice in vain is missing. Its windows are not known either, so the time "
+    "until congestion avoidance is missing, and it cannot pause as in `application-limited`."
 )
 FEW = 6
 """Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
