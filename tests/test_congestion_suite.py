@@ -148,6 +148,7 @@ def test_the_engine_of_disciplines_runs_controllers(made: tuple[sg.Evaluation, P
     assert all(0 < value <= 4 for value in second["convergence_s"])
     fetched = done.runs.filter((pl.col("scenario") == "application-limited") & (pl.col("of") == TESTED))
     assert all(value > 1e6 * 8 / 50e6 * 1e9 for value in fetched["response_mean_ns"]), "1 MB at the link's rate"
+    assert all(value > 0.2e6 for value in fetched["delay_p50_ns"]), "at least what the link takes to send a packet"
     again = read(done.write(out / "again"))
     assert (again.labels, again.suite) == (done.labels, SUITE)
 

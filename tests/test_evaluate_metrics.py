@@ -64,7 +64,6 @@ def test_delay_is_beyond_propagation() -> None:
     assert row["delay_p50_ns"] == pytest.approx(5e6)
     assert row["delay_p99_ns"] == pytest.approx(40e6), "of the packets of all flows"
     assert row["loss_ratio"] == pytest.approx(4 / 200)
-    assert metrics.of_group([flow(base_rtt_ns=None)], flow())["delay_p50_ns"] == pytest.approx(5e6), "of web users"
     empty = flow(arrivals_packets=0, delivered_packets=0)
     none = metrics.of_group([empty], dict.fromkeys(("delay_mean_ns", "delay_p50_ns", "delay_p95_ns", "delay_p99_ns")))
     assert none["delay_p99_ns"] is None

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..stats import jain
@@ -38,9 +39,7 @@ PAGE_GAP_S = 0.5
 """A request begins a new page if all responses came at least this long before it: users think for a second."""
 
 ONE_WAY_NS = 50e6
-"""Half the base round trip of web users in RFC 7928's scenarios. The tables have no base round trip for their
-connections. The user in `application-limited` of the suite for congestion control has 40 ms instead, so its delays
-beyond propagation come out 30 ms too short."""
+"""Half the base round trip in RFC 7928's scenarios, for the width of a delay's bin."""
 
 BEHIND_NS = 1e6
 """One-way propagation behind the bottleneck in all scenarios with start-up times. The rest of a flow's `rtt` is on the
@@ -123,6 +122,7 @@ DELAYS = ("mean", "p50", "p95", "p99")
 def derive(
     tables: Tables, *, measured_s: float, warmup_s: float, sample_s: float, sized: tuple[int, ...] = (),
     lasting: tuple[int, ...] = (), phases: Phases | None = None,
+    base_rtts_ns: Mapping[int, float] = MappingProxyType({}),
 ) -> dict[str, pl.DataFrame]:  # fmt: skip
     """What is kept of a run: `metrics`, with a row for each group, link and kind of phase, named by the column `of`: a
     group's number, or a word and a name, such as `link:bottleneck`; `transfers`, with a row for each flow; and
@@ -130,10 +130,13 @@ def derive(
 
     `measured_s`: the length of the measured window, which begins at `warmup_s`. `sample_s`: the interval of samples.
     `sized`: groups of transfers that end and start in it. `lasting`: groups of transfers that go on until the end.
+    `base_rtts_ns`: those of groups whose connections come and go, for which the tables have none.
     """
     import polars as pl
 
     flows, links = tables["flows"], tables["links"]
+    given = pl.col("group").replace_strict(dict(base_rtts_ns), default=None, return_dtype=pl.Float64)
+    flows = flows.with_columns(pl.col("base_rtt_ns").fill_null(given))
     packets = tables["packets"] if "packets" in tables and tables["packets"].height else None
     whole = tables["flow_series"].join(flows.select("flow", "kind"), on="flow")
     series = whole.filter(pl.col("time_s") > warmup_s)
@@ -254,8 +257,7 @@ def waited(flow: Mapping[str, Any], column: str) -> float | None:
 
 def _propagation(flow: Mapping[str, Any]) -> float:
     """One way, ns."""
-    trip = flow["base_rtt_ns"]
-    return ONE_WAY_NS if trip is None else float(trip) / 2
+    return float(flow["base_rtt_ns"]) / 2
 
 
 def of_link(link: Mapping[str, Any]) -> dict[str, float | None]:

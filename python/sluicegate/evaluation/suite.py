@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal
 
 from .. import _core
-from .._generated import Dumbbell, Endpoints, Source, Tcp
+from .._generated import Dumbbell, Endpoints, Http, Source, Tcp
 from ..declarations import declarations
 from ..experiments.controllers import Controller
 from ..experiments.disciplines import Choice
@@ -252,6 +252,11 @@ class Scenario:
             sized=tuple(number for number, each in transfers if sized(each)),
             lasting=tuple(number for number, each in transfers if not sized(each) and each.stop is None),
             phases=self.phases,
+            base_rtts_ns={
+                number: quantity("rtt", each.rtt, "network.delay")
+                for number, each in enumerate(flows.values())
+                if isinstance(each, Http) and each.rtt
+            },
         )
 
 
