@@ -39,7 +39,7 @@ PAGE_GAP_S = 0.5
 """A request begins a new page if all responses came at least this long before it: users think for a second."""
 
 ONE_WAY_NS = 50e6
-"""Half the base round trip in RFC 7928's scenarios, for the width of a delay's bin."""
+"""Propagation one way that is assumed for the width of a delay's bin, whatever the flow: half of RFC 7928's 100 ms."""
 
 BEHIND_NS = 1e6
 """One-way propagation behind the bottleneck in all scenarios with start-up times. The rest of a flow's `rtt` is on the
